@@ -49,7 +49,7 @@ class NumpyReference:
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         logical = interpreter.as_logical(self.graph, inputs)
-        outputs = interpreter.evaluate(self.graph, logical)
+        outputs = interpreter.evaluate_graph(self.graph, logical)
         return {o.name: outputs[o.name].transpose(o.port.axes) for o in self.graph.outputs}
 
 

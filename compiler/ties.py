@@ -128,7 +128,7 @@ def only_ties(
         return False  # one choice stands twice
     part = Graph(graph.name, graph.inputs, (_as_output(pick.scores),))
     logical = interpreter.as_logical(graph, inputs)
-    scores = pick.rows(interpreter.evaluate(part, logical)["scores"])
+    scores = pick.rows(interpreter.evaluate_graph(part, logical)["scores"])
     ours, theirs = scores[pick.row, second], scores[pick.row, first]
     finite = scores[np.isfinite(scores)]
     bound = tolerance * max(1.0, float(np.abs(finite).max(initial=0)))

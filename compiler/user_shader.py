@@ -11,7 +11,7 @@ import numpy as np
 from ..backends.devices.profile import USER_SHADER, USER_SHADER_COMPUTE, user_shader_limits
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, few, reason
-from ..ir.reference import Machine, as_logical, evaluate
+from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..ir.types import HALF_MAX, LANES
 from ..passes.predict_error import SIDE, at_size
 from .options import Options
@@ -202,7 +202,7 @@ def overflow_notes(graph: Graph) -> tuple[str, ...]:
         sized = at_size(graph, SIDE)
         for inputs in trial_inputs(sized):
             with np.errstate(all="ignore"):
-                evaluate(sized, as_logical(sized, inputs), machine=watch)
+                evaluate_graph(sized, as_logical(sized, inputs), machine=watch)
     except (ShadergenError, IndexError, ValueError):
         return ()  # it does not take small pictures
     outputs = {o.value for o in sized.outputs}

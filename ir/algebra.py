@@ -7,7 +7,7 @@ import operator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .evaluation import evaluate, expand
+from .evaluation import evaluate_formula, expand
 from .expr import Call, Num, Var, walk
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def fold(expr: Expr) -> Expr:
 
 def _fold_call(call: Call) -> Expr:
     if call.args and all(isinstance(a, Num) for a in call.args):
-        value = float(evaluate(call, {}))
+        value = float(evaluate_formula(call, {}))
         if math.isfinite(value):
             return Num(value)
     inner = call.args[0] if call.args else None

@@ -85,7 +85,7 @@ def expand(expr: Expr) -> Expr:
     return memo[expr]
 
 
-def evaluate(
+def evaluate_formula(
     expr: Expr,
     env: Mapping[str, ArrayLike],
     held: Callable[[Any], Any] = lambda number: number,

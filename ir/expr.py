@@ -94,7 +94,7 @@ class Call(metaclass=Interned):
 
 Expr = Num | Var | Call
 if TYPE_CHECKING:
-    Compute = Callable[[Expr, Mapping[str, Any]], Any]  # such as ``evaluation.evaluate``
+    Compute = Callable[[Expr, Mapping[str, Any]], Any]  # such as ``evaluation.evaluate_formula``
 
 
 def literal(value: float) -> Num | Extent:

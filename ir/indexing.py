@@ -16,7 +16,7 @@ import numpy as np
 
 from .algebra import fold
 from .dimensions import bounds, is_dynamic, is_one, statically_equal
-from .evaluation import evaluate
+from .evaluation import evaluate_formula
 from .expr import Call, Expr, Extent, Num, Var, literal, variables
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ class Load:
         """The names that indices and conditions read."""
         return frozenset(name for s in self.sources for name in s.variables)
 
-    def evaluate(
-        self, env: Mapping[str, Any], operands: Sequence[NDArray[np.generic]]
-    ) -> NDArray[Any]:
+    def read(self, env: Mapping[str, Any], operands: Sequence[NDArray[np.generic]]) -> NDArray[Any]:
         """Carry the map out with numpy, for tests; ``env`` holds the variables' values."""
         shape = np.broadcast_shapes(*(np.shape(v) for v in env.values()))
         used = {s.operand for s in self.sources}
@@ -158,9 +156,9 @@ class Load:
         for source in self.sources:
             here = todo.copy()
             for condition in source.valid:
-                here &= np.broadcast_to(evaluate(condition, env) != 0, shape)
+                here &= np.broadcast_to(evaluate_formula(condition, env) != 0, shape)
             at = tuple(
-                np.broadcast_to(np.asarray(evaluate(i, env)), shape)[here].astype(int)
+                np.broadcast_to(np.asarray(evaluate_formula(i, env)), shape)[here].astype(int)
                 for i in source.index
             )
             result[here] = operands[source.operand][at]

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .evaluation import evaluate
+from .evaluation import evaluate_formula
 from .expr import Expr, Extent, Var, variables, walk
 from .indexing import Load, coordinates
 
@@ -126,11 +126,11 @@ class Nest:
         names = (e for formula in self.formulas() for e in walk(formula) if isinstance(e, Var))
         return any(e.name not in known and not isinstance(e, Extent) for e in names)
 
-    def evaluate(
+    def run(
         self,
         shape: Sequence[int],
         operands: Sequence[NDArray[np.generic]],
-        compute: Compute = evaluate,
+        compute: Compute = evaluate_formula,
     ) -> NDArray[Any]:
         """Carry the nest out with numpy: one step of the loops after the other, so it takes long.
 
@@ -163,7 +163,7 @@ class Nest:
                     for name, value in env.items()
                     if name not in accumulators
                 }
-                found = binding.value.evaluate(integers, operands)
+                found = binding.value.read(integers, operands)
                 # Indices stay integers, all else is a float as on the GPU.
                 value = found.astype(np.result_type(found, np.float32))
             else:

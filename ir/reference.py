@@ -33,11 +33,11 @@ EXACT = Machine()
 
 
 def as_logical(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return arrays in the model's own axis order as :func:`evaluate` takes them."""
+    """Return arrays in the model's own axis order as :func:`evaluate_graph` takes them."""
     return {i.name: np.transpose(inputs[i.name], np.argsort(i.port.axes)) for i in graph.inputs}
 
 
-def evaluate(
+def evaluate_graph(
     graph: Graph,
     inputs: Mapping[str, NDArray[Any]],
     dtype: DTypeLike = np.float64,

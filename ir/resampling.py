@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import DynamicDimensionError
-from .evaluation import evaluate
+from .evaluation import evaluate_formula
 from .expr import Num, substitute
 from .formula_parser import parse
 from .graph import Value, apply, constant
@@ -48,7 +48,7 @@ CUBIC = parse(f"where(d < 1, {NEAR}, {FAR})")  # up to its reach, where it is 0
 
 
 def _cubic(d: Floats, a: float) -> Any:
-    return np.where(d < 2, evaluate(CUBIC, {"d": d, "a": a}), 0)
+    return np.where(d < 2, evaluate_formula(CUBIC, {"d": d, "a": a}), 0)
 
 
 def _lanczos(d: Floats, reach: int) -> Any:

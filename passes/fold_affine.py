@@ -18,7 +18,7 @@ import numpy as np
 
 from ..ir.algebra import affine
 from ..ir.dimensions import same_shape
-from ..ir.evaluation import evaluate
+from ..ir.evaluation import evaluate_formula
 from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Conv, Pointwise, Slice
 from .rule import Rule, always, apply_rules
@@ -59,7 +59,7 @@ def _match(site: Site) -> _Affine | None:
         for i, v in enumerate(node.inputs)
         if isinstance(v, Constant)
     }
-    slope, offset = (np.asarray(evaluate(e, env), np.float64) for e in line)
+    slope, offset = (np.asarray(evaluate_formula(e, env), np.float64) for e in line)
     channels, rank = x.shape[1], x.type.rank
     shapes = [(1,) * (rank - p.ndim) + p.shape for p in (slope, offset)]
     per_channel = all(s[0] == 1 == max(s[2:], default=1) for s in shapes)

@@ -32,7 +32,7 @@ import numpy as np
 from ..errors import ShadergenError
 from ..ir.dimensions import hint, same_shape, with_hints
 from ..ir.graph import Graph, Node, Result
-from ..ir.reference import Machine, as_logical, evaluate
+from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..ir.types import MAP_RANK
 from .assign_layouts import assign_layouts
 from .placement.calibration import Halves
@@ -223,7 +223,7 @@ class _Trials:
         for arrays in self.inputs:
             keep = _Keep(self.graph)
             with np.errstate(all="ignore"):  # relative_error treats NaN as infinite
-                evaluate(self.graph, arrays, np.float32, keep)
+                evaluate_graph(self.graph, arrays, np.float32, keep)
             self.exact.append(keep.found)
 
     def errors(self, placed: Graph) -> tuple[float, dict[int, float]]:
@@ -234,7 +234,7 @@ class _Trials:
         for arrays, exact in zip(self.inputs, self.exact, strict=True):
             probe = _Probe(placed, exact)
             with np.errstate(all="ignore"):
-                evaluate(placed, arrays, np.float32, probe)
+                evaluate_graph(placed, arrays, np.float32, probe)
             for (node, _), e in probe.errors.items():
                 growth[node] = max(e, growth.get(node, 0.0))
             error = max([error, *(probe.errors.get(place, 0.0) for place in judged)])

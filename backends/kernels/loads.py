@@ -14,7 +14,7 @@ import numpy as np
 
 from ...ir.algebra import fold
 from ...ir.dimensions import is_dynamic, is_one, statically_equal
-from ...ir.evaluation import evaluate
+from ...ir.evaluation import evaluate_formula
 from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variables, walk
 from ...ir.indexing import add, coordinates, flatten, idiv, imod, mul
 from ...ir.types import LANES
@@ -340,7 +340,7 @@ def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:
         never = False
         for condition in source.valid:
             if not is_dynamic(size) and set(variables(condition)) <= {lane}:
-                holds = np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0
+                holds = np.asarray(evaluate_formula(condition, {lane: np.arange(size)})) != 0
                 never = never or not holds.any()
                 if holds.all():
                     continue

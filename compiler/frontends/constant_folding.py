@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ...ir.evaluation import evaluate as evaluate_formula
+from ...ir.evaluation import evaluate_formula
 from ...ir.graph import Constant, Graph, Output, Port, constant
-from ...ir.reference import evaluate as evaluate_graph
+from ...ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import ShadergenError
-from ...ir.reference import evaluate
+from ...ir.reference import evaluate_graph
 from ...passes.placement.target import TOLERANCES
 from ...runtime_glue.python import Runner
 from ..benchmark.latency import believable, latency
@@ -102,7 +102,7 @@ def measure(
     correct: dict[Choice, _Candidate] = {}
     plain = isolate(node, choices[0], target)
     inputs = random_inputs(plain, settings.seed)
-    expected = evaluate(plain, inputs, np.float32)
+    expected = evaluate_graph(plain, inputs, np.float32)
     with ExitStack() as stack:
 
         def start(build: Build) -> Runner:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation import evaluate
+from ..evaluation import evaluate_formula
 from ..expr import Expr
 from ..formula_parser import parse
 from ..graph import Value, apply
@@ -70,9 +70,9 @@ class ConvLSTM(Op):
         for t in reversed(range(len(x))) if self.reverse else range(len(x)):
             seen = self.of_input.reference(x[t], w, b) + self.of_state.reference(h, r)
             gate = dict(zip(self.gates, np.split(seen, 4, 1), strict=True))
-            i, u, o = (evaluate(f, {"x": gate[n]}) for n in "ifo")
-            c = u * c + i * evaluate(g, {"x": gate["c"]})
-            h = o * evaluate(k, {"x": c})
+            i, u, o = (evaluate_formula(f, {"x": gate[n]}) for n in "ifo")
+            c = u * c + i * evaluate_formula(g, {"x": gate["c"]})
+            h = o * evaluate_formula(k, {"x": c})
             y[t] = h
         return y, h, c
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..evaluation import check, evaluate
+from ..evaluation import check, evaluate_formula
 from ..expr import Call, Expr, Var, named, substitute, variables, walk
 from ..graph import apply
 from ..indexing import broadcast_load
@@ -52,7 +52,7 @@ class Pointwise(Op):
         return TensorType(shape, self.dtype)
 
     def reference(self, *inputs: Any) -> Any:
-        return self.carry_out(inputs, evaluate)
+        return self.carry_out(inputs, evaluate_formula)
 
     def carry_out(self, inputs: Sequence[Any], compute: Compute) -> Any:
         """Return the result, given who evaluates the formula."""

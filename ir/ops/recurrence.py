@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..evaluation import evaluate
+from ..evaluation import evaluate_formula
 from ..expr import Expr, Var, substitute
 from ..formula_parser import parse
 from ..graph import apply, constant
@@ -124,7 +124,7 @@ class Recurrence(Op):
         raise NotImplementedError
 
     def _activate(self, which: int, x: Any) -> Any:
-        return evaluate(self.activations[which], {"x": x})
+        return evaluate_formula(self.activations[which], {"x": x})
 
     def formulas(self) -> tuple[Expr, ...]:
         """Return the new states, as formulas of a ``RecurrentCell``."""

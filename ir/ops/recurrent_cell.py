@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evaluation import evaluate
+from ..evaluation import evaluate_formula
 from ..expr import Expr, Num, substitute
 from ..formula_parser import parse
 from ..indexing import Load, Source, add, coordinates, equal
@@ -90,7 +90,7 @@ class ResetProduct(Op):
     def reference(self, g: Any, s: Any, r: Any) -> Any:
         units = s.shape[2]
         x = g[:, self.gate * units : (self.gate + 1) * units]
-        return (evaluate(self.activation, {"x": x}) * s[0]) @ r
+        return (evaluate_formula(self.activation, {"x": x}) * s[0]) @ r
 
     def nest(self, g: TensorType, s: TensorType, r: TensorType) -> Nest:
         b, j = coordinates(2)
@@ -145,7 +145,7 @@ class RecurrentCell(Op):
         env = {f"g{k}": g[:, k * units :][:, :units] for k in range(g.shape[1] // units)}
         env |= {f"s{k}": row for k, row in enumerate(s[:-1])}
         env |= {f"e{k}": e for k, e in enumerate(more[:-1] if self.masked else more)}
-        rows = [np.broadcast_to(evaluate(f, env), s.shape[1:]) for f in self.formulas]
+        rows = [np.broadcast_to(evaluate_formula(f, env), s.shape[1:]) for f in self.formulas]
         if self.masked:
             t = s[-1, :, 0].astype(int)
             keep = more[-1][t, np.arange(t.size)][:, np.newaxis] != 0
@@ -207,7 +207,7 @@ class GatedFormula(Op):
     def reference(self, g: Any, *s: Any) -> Any:
         parts = np.split(g, g.shape[self.axis] // s[0].shape[self.axis], self.axis)
         env = {f"g{k}": part for k, part in enumerate(parts)}
-        return evaluate(self.formula, env | {f"s{k}": x for k, x in enumerate(s)})
+        return evaluate_formula(self.formula, env | {f"s{k}": x for k, x in enumerate(s)})
 
     def nest(self, g: TensorType, *s: TensorType) -> Nest:
         own = coordinates(g.rank)

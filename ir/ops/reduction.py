@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algebra import fold
 from ..dimensions import at_most, hint, is_dynamic, is_one, statically_equal
-from ..evaluation import check, evaluate
+from ..evaluation import check, evaluate_formula
 from ..expr import Call, Expr, Num, Var, literal, substitute, variables
 from ..formula_parser import parse
 from ..graph import apply
@@ -372,7 +372,7 @@ def _elements(element: Expr, inputs: Sequence[Any]) -> Any:
     """Return element(x0, x1, ...) in floating point, of the broadcast shape."""
     shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
     floats = {f"x{i}": as_floats(x) for i, x in enumerate(inputs)}
-    return np.broadcast_to(evaluate(element, floats), shape)
+    return np.broadcast_to(evaluate_formula(element, floats), shape)
 
 
 def _dtype(x: Any) -> DType:

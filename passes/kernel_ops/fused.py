@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...ir.evaluation import check, evaluate
+from ...ir.evaluation import check, evaluate_formula
 from ...ir.expr import Expr, Var, named, substitute, variables
 from ...ir.graph import Node
 from ...ir.ops.base import Op, require
@@ -82,7 +82,7 @@ class Fused(Op):
         return z
 
     def reference(self, *inputs: Any) -> Any:
-        return self.carry_out(inputs, evaluate, self.kernel.reference)
+        return self.carry_out(inputs, evaluate_formula, self.kernel.reference)
 
     def carry_out(self, inputs: Sequence[Any], compute: Compute, kernel: Callable[..., Any]) -> Any:
         """Return the result, given who evaluates formulas and carries the kernel out."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...ir.algebra import affine
 from ...ir.dimensions import is_dynamic
-from ...ir.evaluation import evaluate
+from ...ir.evaluation import evaluate_formula
 from ...ir.expr import Call, Expr, Num, variables
 from ...ir.indexing import coordinates
 from ...ir.types import LANES
@@ -110,5 +110,7 @@ def _between_texels(condition: Expr, lane: str, size: int) -> bool:
         return True
     if names != (lane,) or is_dynamic(size):
         return False
-    holds = np.broadcast_to(np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0, (size,))
+    holds = np.broadcast_to(
+        np.asarray(evaluate_formula(condition, {lane: np.arange(size)})) != 0, (size,)
+    )
     return not any((np.flatnonzero(np.diff(holds)) + 1) % LANES)

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ...ir.evaluation import evaluate
+from ...ir.evaluation import evaluate_formula
 from ...ir.expr import Call, walk
 from ...ir.ops import Conv, Pointwise
-from ...ir.reference import Machine, as_logical
-from ...ir.reference import evaluate as run
+from ...ir.reference import Machine, as_logical, evaluate_graph
 from ...ir.types import HALF_MIN, TensorType
 from ..kernel_ops import Fused, IndexMapped, SeparableConv
 from .kinds import computes_in_full, is_direct, precision
@@ -62,7 +61,7 @@ def observe(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict
     watch = _Watch()
     for number, inputs in enumerate(samples, 1):
         try:
-            run(graph, as_logical(graph, inputs), np.float32, watch)
+            evaluate_graph(graph, as_logical(graph, inputs), np.float32, watch)
         except IndexError as error:
             raise ShadergenError(
                 "SG0605", f"the model cannot run on calibration input {number}", why=str(error)
@@ -93,7 +92,7 @@ def safe_terms(
     convolutions = sum(map(is_direct, graph.nodes))
     measured = _SafeTerms(wanted, SUM_TOLERANCE / math.sqrt(max(1, convolutions)))
     for inputs in samples:
-        run(graph, as_logical(graph, inputs), np.float32, measured)
+        evaluate_graph(graph, as_logical(graph, inputs), np.float32, measured)
     return measured.terms
 
 
@@ -114,8 +113,10 @@ def rounding_errors(
     errors: dict[str, RoundingError] = {}
     for inputs in samples:
         logical = as_logical(graph, inputs)
-        exact = run(graph, logical, np.float32)
-        worst, usual = (run(graph, logical, np.float32, Halves(r)) for r in (truncated, nearest))
+        exact = evaluate_graph(graph, logical, np.float32)
+        worst, usual = (
+            evaluate_graph(graph, logical, np.float32, Halves(r)) for r in (truncated, nearest)
+        )
         for name, want in exact.items():
             wide = want.astype(np.float64)
             most, close = (_size(found[name] - wide) for found in (worst, usual))
@@ -161,7 +162,7 @@ class _Apart(Machine):
 
     def compute(self, expr: Expr, env: Mapping[str, Any]) -> Any:
         """Evaluate a formula."""
-        return evaluate(expr, env)
+        return evaluate_formula(expr, env)
 
     def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
         """Compute a convolution."""
@@ -191,7 +192,7 @@ class _Apart(Machine):
             return kernel.reference(*operands)
         result = kernel.infer(*types)
         assert not isinstance(result, tuple)
-        return nest.evaluate(result.shape, operands, self.compute)
+        return nest.run(result.shape, operands, self.compute)
 
 
 class _Watch(_Apart):
@@ -214,8 +215,8 @@ class _Watch(_Apart):
         return results
 
     def compute(self, expr: Expr, env: Mapping[str, Any]) -> Any:
-        evaluate(expr, env, lambda x: self._meet(_flushed(x)))
-        return evaluate(expr, env, self._meet)
+        evaluate_formula(expr, env, lambda x: self._meet(_flushed(x)))
+        return evaluate_formula(expr, env, self._meet)
 
     def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
         sums = conv.reference(x, w)
@@ -275,7 +276,7 @@ class Halves(_Apart):
         return node.op.reference(*operands)
 
     def compute(self, expr: Expr, env: Mapping[str, Any]) -> Any:
-        return evaluate(expr, env, self._rounded)
+        return evaluate_formula(expr, env, self._rounded)
 
     def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
         return sampled_sums(conv, x, w, bias[0] if bias else 0.0, self._terms, self._rounded)

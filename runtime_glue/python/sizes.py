@@ -47,7 +47,7 @@ def _tree(members: Iterable[str]) -> _Tree:
 _TREE = _tree(MEMBERS)
 
 
-def evaluate(expression: Sequence[Any], values: Mapping[str, int]) -> int:
+def evaluate_postfix(expression: Sequence[Any], values: Mapping[str, int]) -> int:
     """Return the value of an expression in postfix notation.
 
     Args:
@@ -116,7 +116,7 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
             malformed("expressions need the member 'sizes'", f"{SCHEDULE}: {place(path)}")
         if key not in known:
             try:
-                known[key] = evaluate(expression, sizes)
+                known[key] = evaluate_postfix(expression, sizes)
             except ValueError as error:
                 malformed(f"this size cannot be computed: {error}", f"{SCHEDULE}: {place(path)}")
         return known[key]
@@ -238,7 +238,7 @@ class _Search:
                 continue
             self.left -= 1
             try:
-                value = evaluate(expression, values)
+                value = evaluate_postfix(expression, values)
             except ValueError:
                 return False
             if self.left < 0 or not constraint["min"] <= value <= constraint["max"]:

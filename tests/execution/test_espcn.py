@@ -10,7 +10,7 @@ from PIL import Image
 from support import ESPCN
 
 from shadergen.compiler.frontends import Request, load
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 BORDER = 2
@@ -18,7 +18,7 @@ BORDER = 2
 
 def doubled(low: NDArray[np.float32]) -> NDArray[np.float32]:
     graph = load(ESPCN, Request({"": low.shape}))
-    y = evaluate(graph, {"low": low[np.newaxis, np.newaxis]}, np.float32)["subpixel"]
+    y = evaluate_graph(graph, {"low": low[np.newaxis, np.newaxis]}, np.float32)["subpixel"]
     return y[0, 0].clip(0, 1)
 
 

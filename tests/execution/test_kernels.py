@@ -28,7 +28,7 @@ from shadergen.ir.ops import (
     Softmax,
     Transpose,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 
 pytestmark = pytest.mark.gl
@@ -160,11 +160,11 @@ def test_output_encodings_run(encoding, block):
         graph, want = graph_of(y, inputs=(x,)), graph_of(exact, inputs=(x,))
         from support import compile_graph, play, random_inputs
 
-        from shadergen.ir.reference import evaluate
+        from shadergen.ir.reference import evaluate_graph
 
         inputs = random_inputs(graph, rng)
         got = play(compile_graph(graph, output_encoding=encoding)[1], inputs)["y0"]
-        assert np.abs(got - evaluate(want, inputs)["y0"]).max() <= 1.01 / 255
+        assert np.abs(got - evaluate_graph(want, inputs)["y0"]).max() <= 1.01 / 255
         assert got.min() >= 0 and got.max() <= 1
     else:
         files = assert_runs_like_reference(graph_of(y, inputs=(x,)), output_encoding=encoding)
@@ -184,7 +184,7 @@ def test_inputs_and_constants_of_whole_numbers_are_outputs_of_their_own_type(dty
     graph = graph_of(x, x, c, inputs=(x,))
     values = np.eye(2, 5).astype(dtype)
     _, files, _ = compile_graph(graph)
-    got, want = play(files, {"x": values}), evaluate(graph, {"x": values})
+    got, want = play(files, {"x": values}), evaluate_graph(graph, {"x": values})
     for name, expected in want.items():
         assert got[name].dtype == expected.dtype
         np.testing.assert_array_equal(got[name], expected)

@@ -38,7 +38,7 @@ from support.random_picture_networks import random_network
 
 from shadergen.compiler.driver import compile_model, import_model
 from shadergen.compiler.options import Options
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -231,7 +231,7 @@ def test_the_shipped_network_runs_in_ffmpeg(tmp_path):
     frame = noise(29, 37, 1)
     graph = import_model(ESPCN, Options(input_size={"": (29, 37)}))
     given = {graph.inputs[0].name: frame.transpose(2, 0, 1)[None] / 255}
-    (wanted,) = evaluate(graph, given).values()
+    (wanted,) = evaluate_graph(graph, given).values()
     got = through_filter(written(ESPCN, tmp_path), frame, 2)
     assert codes_apart(got, wanted[0].transpose(1, 2, 0).clip(0, 1)) <= 1
 

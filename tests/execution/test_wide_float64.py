@@ -35,7 +35,7 @@ from shadergen.ir.ops import (
     Tile,
     Transpose,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 RNG = np.random.default_rng(3)
 X, C, N = image(2, 4, 3, 3), image(4, 3, 3, name="c"), image(2, 4, 3, 3, name="n")
@@ -80,7 +80,7 @@ def test_a_sum_of_inputs_gives_the_sum_of_results(case: str) -> None:
     x, z = RNG.normal(size=(2, *X.shape))
 
     def run(g: Any, array: np.ndarray) -> np.ndarray:
-        return np.asarray(evaluate(g, {"x": array, **given})["y0"])
+        return np.asarray(evaluate_graph(g, {"x": array, **given})["y0"])
 
     part = run(linear, z)
     assert np.abs(part).max() > 0.01

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import run_build
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.passes.placement.target import TOLERANCES
 
 from .cache import model_file
@@ -80,7 +80,7 @@ def _from_exact(
         exact = in_float64(case, x)
     else:
         (entry,) = graph.inputs
-        found = evaluate(graph, {entry.name: x.transpose(np.argsort(entry.port.axes))})
+        found = evaluate_graph(graph, {entry.name: x.transpose(np.argsort(entry.port.axes))})
         exact = [found[o.name].transpose(o.port.axes) for o in graph.outputs]
 
     def distance(results: list[Array]) -> float:

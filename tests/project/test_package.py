@@ -185,7 +185,7 @@ def test_folders_of_a_frontend_import_one_way(frontend: str) -> None:
 
 
 def test_frontends_compute_constants_in_one_module() -> None:
-    computing = {("ir", "evaluation", "evaluate"), ("ir", "reference", "evaluate")}
+    computing = {("ir", "evaluation", "evaluate_formula"), ("ir", "reference", "evaluate_graph")}
     found = {
         module
         for module in modules()

@@ -28,7 +28,7 @@ from shadergen.ir.ops import (
     Slice,
     Transpose,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.ir.verifier import verify
 from shadergen.passes.pipeline import PIPELINE
@@ -227,7 +227,7 @@ class Maker:
 def host_results(graph: Graph, host: dict[str, np.ndarray]) -> list[np.ndarray]:
     """Evaluate with arrays in the model's own axis order, which no pass may change."""
     inputs = {i.name: host[i.name].transpose(np.argsort(i.port.axes)) for i in graph.inputs}
-    results = evaluate(graph, inputs)
+    results = evaluate_graph(graph, inputs)
     return [results[o.name].transpose(o.port.axes) for o in graph.outputs]
 
 

@@ -32,7 +32,7 @@ from shadergen.ir.graph import (
     constant,
 )
 from shadergen.ir.ops import Conv, Op, Pointwise
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.rule import Context
@@ -148,7 +148,7 @@ def assert_runs_like_reference(
     inputs = random_inputs(graph, rng)
     host = {i.name: inputs[i.name].transpose(i.port.axes) for i in graph.inputs}
     got = play(files, host)
-    want = evaluate(reference or graph, inputs)
+    want = evaluate_graph(reference or graph, inputs)
     tolerance = TOLERANCE[Options(**options).target().precision]
     for o in graph.outputs:
         expected = want[o.name].transpose(o.port.axes)
@@ -169,7 +169,7 @@ def check_nest(op: Op, *arrays: np.ndarray, tolerance: float = 1e-12) -> np.ndar
     assert (expected.shape, expected.dtype.kind) == (t.shape, np.dtype(t.dtype).kind)
     nest = op.nest(*(v.type for v in operands))
     assert nest is not None
-    found = nest.evaluate(t.shape, wide)
+    found = nest.run(t.shape, wide)
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     return expected
 
@@ -204,7 +204,7 @@ def _by_nests(value: Value, known: dict[Value, np.ndarray]) -> np.ndarray:
                 nest = node.op.nest(*(v.type for v in node.inputs))
                 assert nest is not None, f"{node.op} has no kernel"
                 arrays = [_by_nests(v, known) for v in node.inputs]
-                known[value] = nest.evaluate(value.shape, arrays)
+                known[value] = nest.run(value.shape, arrays)
     return known[value]
 
 

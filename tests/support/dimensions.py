@@ -7,7 +7,7 @@ from typing import Any
 from shadergen.backends.constraints import sizes_member
 from shadergen.backends.sizes import expression
 from shadergen.ir.dimensions import ShapeEnvironment, dimension
-from shadergen.runtime_glue.python.sizes import evaluate
+from shadergen.runtime_glue.python.sizes import evaluate_postfix
 
 DEFAULTS = {"height": 256, "width": 384}
 
@@ -21,7 +21,7 @@ def new(**bounds: tuple[float, float]) -> tuple[ShapeEnvironment, Any, Any]:
 def value(size: Any, sizes: dict[str, int]) -> int:
     """Return a size at other sizes, as a runtime works it out."""
     found = expression(size)
-    return found if isinstance(found, int) else evaluate(found, sizes)
+    return found if isinstance(found, int) else evaluate_postfix(found, sizes)
 
 
 def holds(environment: ShapeEnvironment, sizes: dict[str, int]) -> bool:
@@ -32,5 +32,5 @@ def holds(environment: ShapeEnvironment, sizes: dict[str, int]) -> bool:
 def keeps_to(member: Any, sizes: dict[str, int]) -> bool:
     within = all(p["min"] <= sizes[p["name"]] <= p["max"] for p in member["parameters"])
     return within and all(
-        c["min"] <= evaluate(c["value"], sizes) <= c["max"] for c in member["constraints"]
+        c["min"] <= evaluate_postfix(c["value"], sizes) <= c["max"] for c in member["constraints"]
     )

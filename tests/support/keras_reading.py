@@ -13,7 +13,7 @@ import pytest
 from shadergen.compiler.frontends import Request, load
 from shadergen.errors import ShadergenError
 from shadergen.ir.formula_parser import parse_definitions
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from support import KERAS_FIXTURES as FIXTURES
 
 SHUFFLE = {"up": 'up(x) = depth_to_space(x, block=2, order="dcr")'}
@@ -30,7 +30,7 @@ def run(path, inputs, **request):
         i.name: x.transpose(np.argsort(i.port.axes))
         for i, x in zip(graph.inputs, inputs, strict=True)
     }
-    results = evaluate(graph, feed)
+    results = evaluate_graph(graph, feed)
     return [results[o.name].transpose(o.port.axes) for o in graph.outputs]
 
 

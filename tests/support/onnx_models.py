@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def compare(
     path = tmp_path / "model.onnx"
     path.write_bytes(proto.SerializeToString())
     graph = load_onnx(path, Request())
-    ours = evaluate(graph, feeds)
+    ours = evaluate_graph(graph, feeds)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
@@ -106,7 +106,7 @@ def compare_typed(
     """Assert that the graph and ONNX Runtime agree, in types too, integers up to ``steps``."""
     proto = typed_model(nodes, inits, feeds, outputs, opset)
     graph = load_onnx(write(tmp_path, proto), Request())
-    ours = evaluate(graph, feeds)
+    ours = evaluate_graph(graph, feeds)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL

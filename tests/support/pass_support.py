@@ -8,7 +8,7 @@ from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.ir import text
 from shadergen.ir.graph import Constant, Graph, Input, Value, constant
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.passes.kernel_ops import Fused
 from shadergen.passes.rule import Context
 from support import graph_of, image
@@ -57,7 +57,7 @@ def assert_equal(a: Graph, b: Graph) -> None:
     results = []
     for graph in (a, b):
         logical = {i.name: host[i.name].transpose(np.argsort(i.port.axes)) for i in graph.inputs}
-        got = evaluate(graph, logical)
+        got = evaluate_graph(graph, logical)
         results.append([got[o.name].transpose(o.port.axes) for o in graph.outputs])
     for x, y in zip(*results, strict=True):
         size = np.abs(x[np.isfinite(x)]).max(initial=0)

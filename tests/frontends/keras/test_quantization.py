@@ -12,7 +12,7 @@ from support.keras_reading import FIXTURES, assert_close, refusal, run
 
 from shadergen.compiler.frontends.keras.layers.qkeras import quantiser
 from shadergen.errors import ShadergenError
-from shadergen.ir.evaluation import evaluate
+from shadergen.ir.evaluation import evaluate_formula
 
 STORED = dict(np.load(FIXTURES / "qkeras.npz"))
 TEXTS = [name for name in STORED if "(" in name]
@@ -25,7 +25,7 @@ def test_a_quantised_network_computes_what_qkeras_does():
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_quantiser_gives_the_numbers_of_qkeras(text):
     expr = quantiser(text, "layer")
-    got = np.broadcast_to(evaluate(expr, {"x0": STORED["numbers"]}), STORED[text].shape)
+    got = np.broadcast_to(evaluate_formula(expr, {"x0": STORED["numbers"]}), STORED[text].shape)
     np.testing.assert_allclose(got, STORED[text], atol=1e-6)
 
 

@@ -16,7 +16,7 @@ from support.onnx_models import node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 B, S, T, N, D = 2, 4, 6, 3, 4  # batch, queries, keys, heads, features
 WIDTH = N * D
@@ -37,7 +37,7 @@ def made(n: Any, inits: dict[str, Any], feeds: dict[str, np.ndarray]) -> Any:
 
 def agree(n: Any, inits: dict[str, Any], **feeds: np.ndarray) -> None:
     proto = made(n, inits, feeds)
-    ours = evaluate(load_onnx_proto(proto, Request()), feeds)
+    ours = evaluate_graph(load_onnx_proto(proto, Request()), feeds)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
@@ -108,13 +108,13 @@ def test_packed_operands_are_the_same() -> None:
     apart = made(multi_head("q", "k", "v"), {}, {n: q.reshape(B, S, -1) for n in "qkv"})
     feeds = {"q": q, "k": k, "v": v}
     flat = {n: x.reshape(B, S, -1) for n, x in feeds.items()}
-    expected = evaluate(load_onnx_proto(apart, Request()), flat)["y"]
+    expected = evaluate_graph(load_onnx_proto(apart, Request()), flat)["y"]
     one = {"p": np.stack([q, k, v], 3)}
     graph = load_onnx_proto(made(multi_head("p"), {}, one), Request())
-    np.testing.assert_allclose(evaluate(graph, one)["y"], expected)
+    np.testing.assert_allclose(evaluate_graph(graph, one)["y"], expected)
     two = {"q": flat["q"], "p": np.stack([k, v], 3)}
     graph = load_onnx_proto(made(multi_head("q", "p"), {}, two), Request())
-    np.testing.assert_allclose(evaluate(graph, two)["y"], expected)
+    np.testing.assert_allclose(evaluate_graph(graph, two)["y"], expected)
 
 
 def projected(*inputs: str, outputs: tuple[str, ...] = ("y",), **attributes: Any) -> Any:

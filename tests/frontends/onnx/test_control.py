@@ -95,11 +95,11 @@ def test_names_of_a_subgraph_hide_those_around_it(tmp_path: Path) -> None:
     graph = load(
         write(tmp_path, small(nodes, {"c": np.array(True), "w": np.float32(2)})), Request()
     )
-    from shadergen.ir.reference import evaluate
+    from shadergen.ir.reference import evaluate_graph
 
     x = normal(1, 3, 6, 5)
     expected = -x * (np.maximum(x, 0) + 3) * 2
-    np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], expected, rtol=1e-6)
+    np.testing.assert_allclose(evaluate_graph(graph, {"x": x})["y"], expected, rtol=1e-6)
 
 
 def test_branches_that_are_alike_may_depend_on_data(tmp_path: Path) -> None:

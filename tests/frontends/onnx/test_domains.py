@@ -17,7 +17,7 @@ from support.onnx_models import model, node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 
 def foreign(
@@ -31,7 +31,7 @@ def foreign(
 
 
 def agree(tmp_path: Path, proto: Any, x: np.ndarray) -> None:
-    found = evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
+    found = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
     session = ort.InferenceSession(proto.SerializeToString())
     (theirs,) = session.run(None, {"x": x})
     assert found.shape == theirs.shape

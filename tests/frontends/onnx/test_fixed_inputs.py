@@ -15,7 +15,7 @@ from shadergen.compiler.frontends import ValueNeededError
 from shadergen.compiler.options import Options, parse_values
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 
 def imported(text: str, **values: Any) -> Any:
@@ -32,14 +32,14 @@ def test_a_fixed_input_is_a_constant_and_no_input() -> None:
     graph = imported(RESHAPED, shape=[3, 4])
     assert [i.name for i in graph.inputs] == ["x"]
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
-    np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], x.reshape(3, 4))
+    np.testing.assert_array_equal(evaluate_graph(graph, {"x": x})["y"], x.reshape(3, 4))
 
 
 def test_a_list_takes_the_declared_shape() -> None:
     text = "g (float[3] x, float[1,1] m) => (float[1,3] y) { y = Mul(x, m) }"
     assert imported(text, m=[2]).outputs[0].value.shape == (1, 3)
     graph = imported(CLIPPED, low=[1])  # a scalar
-    y = evaluate(graph, {"x": np.array([0, 3], np.float32)})["y"]
+    y = evaluate_graph(graph, {"x": np.array([0, 3], np.float32)})["y"]
     np.testing.assert_array_equal(y, [1, 3])
 
 

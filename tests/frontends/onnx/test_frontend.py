@@ -24,14 +24,14 @@ from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
 from shadergen.ir.formula_parser import parse_definitions
 from shadergen.ir.ops import Conv
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 
 def agrees(path: Path, request: Request | None = None) -> None:
     """Assert that a model with one input agrees with ONNX Runtime."""
     graph = load(path, request or Request())
     feeds = {i.name: normal(*i.shape) for i in graph.inputs}
-    ours = evaluate(graph, feeds)
+    ours = evaluate_graph(graph, feeds)
     theirs = ort.InferenceSession(str(path)).run(None, feeds)
     for output, expected in zip(graph.outputs, theirs, strict=True):
         scale = max(1.0, float(np.abs(expected).max()))
@@ -174,7 +174,7 @@ def test_a_definition_stands_in_for_an_operator(tmp_path: Path) -> None:
     x = normal(1, 4, 2, 2)
     expected = np.maximum(0.5 * np.tanh(x) + 1, 0).reshape(1, 1, 2, 2, 2, 2)
     expected = expected.transpose(0, 1, 4, 2, 5, 3).reshape(1, 1, 4, 4)
-    np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], expected, rtol=1e-6)
+    np.testing.assert_allclose(evaluate_graph(graph, {"x": x})["y"], expected, rtol=1e-6)
 
 
 # External data

@@ -18,7 +18,7 @@ from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx.folding.by_onnx_reference import EVALUATED
 from shadergen.compiler.frontends.onnx.importing import functions
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ def check(tmp_path: Path, proto: Any) -> None:
     x = normal(1, 3, 6, 5)
     expected = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
     graph = load(write(tmp_path, proto), Request())
-    got = evaluate(graph, {"x": x})
+    got = evaluate_graph(graph, {"x": x})
     for output, theirs in zip(graph.outputs, expected, strict=True):
         np.testing.assert_allclose(got[output.name], theirs, atol=1e-6)
 
@@ -99,7 +99,7 @@ def test_a_result_that_nothing_reads_is_not_computed(tmp_path: Path) -> None:
     )
     graph = load(write(tmp_path, with_functions(call("Both", "x"), both)), Request())
     x = normal(1, 3, 6, 5)
-    np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], np.maximum(x, 0))
+    np.testing.assert_array_equal(evaluate_graph(graph, {"x": x})["y"], np.maximum(x, 0))
 
 
 def test_a_function_of_the_model_wins_over_the_operator_of_its_name(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_function_of_the_model_wins_over_the_operator_of_its_name(tmp_path: Pa
     )
     graph = load(write(tmp_path, with_functions(node("Relu"), mine)), Request())
     x = normal(1, 3, 6, 5)
-    np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], -x)
+    np.testing.assert_array_equal(evaluate_graph(graph, {"x": x})["y"], -x)
 
 
 def test_layers_of_a_function_are_named_after_its_call(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_constants_are_folded_as_onnx_runtime_computes_them(tmp_path: Path, case
     (expected,) = ort.InferenceSession(proto.SerializeToString(), options).run(None, {"x": x})
     graph = load(write(tmp_path, proto), Request())
     assert len(graph.nodes) == 1
-    got = evaluate(graph, {"x": x})["y"]
+    got = evaluate_graph(graph, {"x": x})["y"]
     assert got.shape == expected.shape
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 
@@ -355,7 +355,7 @@ def test_sparse_weights_are_filled_with_zeros(tmp_path: Path, indices: Any) -> N
         [*nodes[:2], node("ReduceSum", "v", outputs=("s",)), nodes[2]], {}, {"x": (4, 3)}, 13
     )
     proto.graph.sparse_initializer.append(sparse)
-    (got,) = evaluate(load(write(tmp_path, proto), Request()), {"x": x}).values()
+    (got,) = evaluate_graph(load(write(tmp_path, proto), Request()), {"x": x}).values()
     np.testing.assert_allclose(got, x @ dense.reshape(3, 5) + dense.sum(), rtol=1e-5)
 
 

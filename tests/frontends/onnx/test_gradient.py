@@ -17,7 +17,7 @@ from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.compiler.frontends.onnx.ops.gradient.derivatives import CONSTANT, RULES, derivative
 from shadergen.compiler.frontends.onnx.ops.gradient.reverse import ADJOINTS, gradients
 from shadergen.errors import ShadergenError
-from shadergen.ir.evaluation import evaluate
+from shadergen.ir.evaluation import evaluate_formula
 from shadergen.ir.expr import Num
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
@@ -38,7 +38,7 @@ from shadergen.ir.ops import (
     Transpose,
 )
 from shadergen.ir.primitives import FLOAT_FUNCTIONS
-from shadergen.ir.reference import evaluate as run
+from shadergen.ir.reference import evaluate_graph
 
 torch = pytest.importorskip("torch")
 
@@ -71,10 +71,11 @@ def test_a_derivative_is_the_slope(name: str) -> None:
     step = 1e-5
     for variable in names:
         ends = [
-            evaluate(expr, {**env, variable: env[variable] + side * step}) for side in (-1.0, 1.0)
+            evaluate_formula(expr, {**env, variable: env[variable] + side * step})
+            for side in (-1.0, 1.0)
         ]
         slope = np.subtract(ends[1], ends[0]) / (2 * step)
-        found = np.broadcast_to(evaluate(derivative(expr, variable), env), x.shape)
+        found = np.broadcast_to(evaluate_formula(derivative(expr, variable), env), x.shape)
         np.testing.assert_allclose(found, slope, rtol=2e-5, atol=2e-5)
 
 
@@ -82,15 +83,15 @@ def test_a_derivative_is_the_slope(name: str) -> None:
 def test_smooth_formulas_have_their_slope_at_zero(name: str) -> None:
     """However they are written: several with the size of x, which has no slope there."""
     expr, step = parse(f"{name}(x)"), 1e-3
-    ends = [float(evaluate(expr, {"x": np.array(side * step)})) for side in (-1, 1)]
-    found = float(evaluate(derivative(expr, "x"), {"x": np.array(0.0)}))
+    ends = [float(evaluate_formula(expr, {"x": np.array(side * step)})) for side in (-1, 1)]
+    found = float(evaluate_formula(derivative(expr, "x"), {"x": np.array(0.0)}))
     assert found == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-3)
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 def test_at_a_kink_the_derivative_is_one_of_a_side_or_between(slope: float) -> None:
     for text in ("relu(x)", f"leaky_relu(x, {slope})", "abs(x)", "clamp(x, 0, 1)", "elu(x, 0.5)"):
-        found = float(evaluate(derivative(parse(text), "x"), {"x": np.array(0.0)}))
+        found = float(evaluate_formula(derivative(parse(text), "x"), {"x": np.array(0.0)}))
         low = -1.0 if text.startswith("abs") else 0.0
         assert low <= found <= 1.0, text
         if text.startswith("leaky"):
@@ -195,7 +196,7 @@ def test_gradients_agree_with_pytorch(case: str) -> None:
     feed = {i.name: normal(*i.shape, seed=k) for k, i in enumerate(inputs)}
     none = {i: constant(np.zeros(i.shape, np.float32)) for i in inputs}
     graph = graph_of(*(none | found).values(), inputs=tuple(inputs))
-    ours = run(graph, feed)
+    ours = evaluate_graph(graph, feed)
     tensors = [torch.tensor(feed[i.name], requires_grad=True) for i in inputs]
     y = theirs(*tensors)
     weights = torch.linspace(-1.0, 1.5, y.numel()).reshape(y.shape)
@@ -271,7 +272,7 @@ def test_the_gradients_of_a_layer_agree_with_pytorch(tmp_path: Path) -> None:
     made = differentiated("w", "b", "x", outputs=("dw", "db"), xs=["w", "b"], zs=["x"], y="loss")
     proto = training([*LAYER, made], {"dw": (4, 2), "db": (2,)}, **SHAPES)
     feed = {k: normal(*s, seed=7) for k, s in SHAPES.items()}
-    found = run(load_onnx(write(tmp_path, proto), Request()), feed)
+    found = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), feed)
     x, w, b = (torch.tensor(v, requires_grad=True) for v in feed.values())
     torch.tanh(x @ w + b).square().sum().backward()
     np.testing.assert_allclose(found["dw"], w.grad.numpy(), rtol=1e-5, atol=1e-5)
@@ -286,7 +287,9 @@ def test_a_gradient_has_a_gradient(tmp_path: Path) -> None:
         differentiated("x", outputs=("second",), xs=["x"], y="first"),
     ]
     proto = training(nodes, {"second": ()}, x=())
-    found = run(load_onnx(write(tmp_path, proto), Request()), {"x": np.float32(0.7)})["second"]
+    found = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": np.float32(0.7)})[
+        "second"
+    ]
     assert found == pytest.approx(2 * np.cos(0.7) - 0.7 * np.sin(0.7), rel=1e-5)
 
 
@@ -294,7 +297,7 @@ def test_a_gradient_by_a_tensor_on_the_way_takes_it_as_given(tmp_path: Path) -> 
     made = differentiated("h", outputs=("dh",), xs=["h"], y="loss")
     proto = training([*LAYER, made], {"dh": (3, 2)}, **SHAPES)
     feed = {k: normal(*s, seed=7) for k, s in SHAPES.items()}
-    found = run(load_onnx(write(tmp_path, proto), Request()), feed)["dh"]
+    found = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), feed)["dh"]
     t = np.tanh(feed["x"] @ feed["w"] + feed["b"])
     np.testing.assert_allclose(found, 2 * t * (1 - t * t), rtol=1e-5, atol=1e-5)
 

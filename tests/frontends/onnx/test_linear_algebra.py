@@ -16,7 +16,7 @@ from support.onnx_models import compare, model, node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_gemm_agrees(
 
 
 def imported(tmp_path: Path, proto: Any, x: np.ndarray) -> np.ndarray:
-    return evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
+    return evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
 
 
 @pytest.mark.parametrize("opset", [1, 6])

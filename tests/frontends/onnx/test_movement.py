@@ -14,7 +14,7 @@ from support.onnx_models import X, compare, model, node, normal
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,7 +198,7 @@ def test_swish_is_its_definition(tmp_path: Path, attributes: dict[str, float]) -
     path.write_bytes(proto.SerializeToString())
     x = normal(*X).astype(np.float64)
     expected = x / (1 + np.exp(-attributes.get("alpha", 1.0) * x))
-    np.testing.assert_allclose(evaluate(load_onnx(path, Request()), {"x": x})["y"], expected)
+    np.testing.assert_allclose(evaluate_graph(load_onnx(path, Request()), {"x": x})["y"], expected)
 
 
 @pytest.mark.parametrize("batch", [1, 2])
@@ -211,7 +211,7 @@ def test_space_to_depth_in_order_crd_inverts_depth_to_space(tmp_path: Path, batc
     shape = (batch, 3, 4, 6)
     path.write_bytes(model(nodes, {}, {"x": shape}, 28).SerializeToString())
     x = normal(*shape)
-    assert np.array_equal(evaluate(load_onnx(path, Request()), {"x": x})["y"], x)
+    assert np.array_equal(evaluate_graph(load_onnx(path, Request()), {"x": x})["y"], x)
 
 
 def test_dropout_does_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from support.onnx_models import X, compare, model, node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ Attributes = dict[str, Any]
 def computed(tmp_path: Path, nodes: Any, opset: int, x: np.ndarray, **inits: Any) -> Any:
     """Return what the imported graph gives."""
     path = write(tmp_path, model(nodes, inits, {"x": x.shape}, opset))
-    return evaluate(load_onnx(path, Request()), {"x": x})["y"]
+    return evaluate_graph(load_onnx(path, Request()), {"x": x})["y"]
 
 
 def per_channel(count: int = 3, channels: int = 3) -> dict[str, np.ndarray]:
@@ -169,7 +169,7 @@ def test_batch_normalization_in_training_agrees(
     norm = node("BatchNormalization", "x", *"sbmv", outputs=names, training_mode=1, momentum=0.7)
     proto = model(norm, inits, {"x": shape}, 15, names)
     x = normal(*shape) * 2 + 1
-    got = evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": x})
+    got = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": x})
     for name, want in zip(names, ReferenceEvaluator(proto).run(None, {"x": x}), strict=True):
         np.testing.assert_allclose(got[name], want, atol=1e-5)
 
@@ -199,7 +199,7 @@ def microsoft(tmp_path: Path, op: str, x: np.ndarray, outputs: int, **given: Any
     import onnxruntime as ort
 
     want = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
-    got = evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": x})
+    got = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": x})
     for name, expected in zip(filter(None, names), want, strict=True):
         np.testing.assert_allclose(got[name], expected, atol=1e-5)
 
@@ -244,7 +244,7 @@ def test_bias_add_is_a_sum(tmp_path: Path) -> None:
     x, b, s = normal(*ROWS), normal(12, seed=1), normal(*ROWS, seed=2)
     proto = model(norm, {"b": b, "s": s}, {"x": ROWS}, 17)
     proto.opset_import.add(domain="com.microsoft", version=1)
-    got = evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
+    got = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
     np.testing.assert_allclose(got, x + b + s, atol=1e-6)
 
 

@@ -11,7 +11,7 @@ from support.onnx_models import model, node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def quantised(made: Any, inits: dict[str, Any], domain: str = "qonnx.custom_op.g
 
 
 def computed(tmp_path: Path, proto: Any) -> np.ndarray:
-    return evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": X})["y"]
+    return evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": X})["y"]
 
 
 def floats(**values: Any) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.graph import Graph
 from shadergen.ir.ops import Pointwise
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 RNG = np.random.default_rng(5)
 F = np.float32
@@ -318,7 +318,7 @@ def test_weights_of_four_bits_are_read(tmp_path: Path) -> None:
     proto = typed_model(nodes, {"s": F(0.25)}, feeds, {"y": F})
     proto.graph.initializer.append(w)
     graph = load_onnx(write(tmp_path, proto), Request())
-    found = evaluate(graph, feeds)["y"]
+    found = evaluate_graph(graph, feeds)["y"]
     np.testing.assert_allclose(found, feeds["x"] @ (packed * 0.25), rtol=1e-6)
 
 
@@ -335,7 +335,7 @@ def test_narrow_floats_round_as_their_own_type_does(tmp_path: Path) -> None:
             node("DequantizeLinear", "q", "s"),
         ]
         proto = typed_model(nodes, {"s": F(0.5)}, {"x": x}, {"y": F}, 23)
-        found = evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
+        found = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
         top = float(ml_dtypes.finfo(dtype).max)
         want = np.clip(x / F(0.5), -top, top).astype(dtype).astype(F) * F(0.5)
         np.testing.assert_array_equal(found, want)
@@ -377,7 +377,7 @@ def test_narrow_types_are_moved_but_not_computed_with(tmp_path: Path) -> None:
     nodes = [*moves, numbers, node("Add", "x", "f")]
     proto = typed_model(nodes, {"n": np.array([6])}, {"x": np.zeros(6, F)}, {"y": F})
     proto.graph.initializer.append(w)
-    found = evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": np.zeros(6)})["y"]
+    found = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": np.zeros(6)})["y"]
     assert found.tolist() == [1, 4, -1, 0, 2, 57344]
     nodes = [*moves, node("Add", "r", "r", outputs=("f",)), node("Add", "x", "f")]
     proto = typed_model(nodes, {"n": np.array([6])}, {"x": np.zeros(6, F)}, {"y": F})

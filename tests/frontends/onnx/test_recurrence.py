@@ -13,7 +13,7 @@ from support.onnx_models import compare, model, node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,12 +116,12 @@ def test_a_batch_may_come_first(op: str) -> None:
     more = {"hidden_size": H, "direction": "bidirectional"}
     n = node(op, *names, outputs=RESULTS[op], **more)
     proto = model(n, inits, {"x": x.shape}, 14, outputs=RESULTS[op])
-    expected = evaluate(load_onnx_proto(proto, Request()), {"x": x})
+    expected = evaluate_graph(load_onnx_proto(proto, Request()), {"x": x})
     inits["h0"] = inits["h0"].transpose(1, 0, 2)
     n = node(op, *names, outputs=RESULTS[op], layout=1, **more)
     x = x.transpose(1, 0, 2)
     proto = model(n, inits, {"x": x.shape}, 14, outputs=RESULTS[op])
-    found = evaluate(load_onnx_proto(proto, Request()), {"x": x})
+    found = evaluate_graph(load_onnx_proto(proto, Request()), {"x": x})
     np.testing.assert_allclose(found["y"], expected["y"].transpose(2, 0, 1, 3))
     for state in RESULTS[op][1:]:
         np.testing.assert_allclose(found[state], expected[state].transpose(1, 0, 2))

@@ -16,7 +16,7 @@ from support.onnx_models import compare, model, node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 S = (2, 3, 4, 5)
 REDUCTIONS = [
@@ -71,7 +71,7 @@ def test_no_axes_mean_all_or_with_an_attribute_none(tmp_path: Path, op: str) -> 
         "ReduceLogSum": np.log(x),
         "ReduceSumSquare": x * x,
     }.get(op, x)
-    found = evaluate(load_onnx(path, Request()), {"x": x})["y"]
+    found = evaluate_graph(load_onnx(path, Request()), {"x": x})["y"]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -174,7 +174,7 @@ def test_running_products_multiply_what_came_before(
     }[exclusive, reverse]
     nodes = node("CumProd", "x", "axis", exclusive=exclusive, reverse=reverse)
     path = write(tmp_path, model(nodes, {"axis": np.array(-1)}, {"x": (2, 3)}, 26))
-    found = evaluate(load_onnx(path, Request()), {"x": x})["y"]
+    found = evaluate_graph(load_onnx(path, Request()), {"x": x})["y"]
     assert np.array_equal(found, np.array(wanted))
 
 
@@ -247,7 +247,7 @@ def test_losses_are_those_of_torch(
         attributes["ignore_index"] = ignore
     nodes, inits, feeds = loss(op, shape, weights, **attributes)
     path = write(tmp_path, model(nodes, inits, {k: v.shape for k, v in feeds.items()}, 13))
-    found = evaluate(load_onnx(path, Request()), feeds)["y"]
+    found = evaluate_graph(load_onnx(path, Request()), feeds)["y"]
     torch = pytest.importorskip("torch")
     functional = torch.nn.functional
     function = functional.nll_loss if op.startswith("Neg") else functional.cross_entropy
@@ -267,7 +267,7 @@ def test_the_second_result_of_a_loss_is_the_logarithm_of_the_softmax(tmp_path: P
     nodes[1].output.append("p")
     shapes = {k: v.shape for k, v in feeds.items()}
     path = write(tmp_path, model(nodes, inits, shapes, 13, outputs=("y", "p")))
-    found = evaluate(load_onnx(path, Request()), feeds)["p"]
+    found = evaluate_graph(load_onnx(path, Request()), feeds)["p"]
     np.testing.assert_allclose(np.exp(found).sum(1), 1, rtol=1e-6)
     x = feeds["x"].astype(np.float64)
     wanted = x - np.log(np.exp(x).sum(1, keepdims=True))
@@ -294,5 +294,5 @@ def test_swiglu_gates_one_tensor_by_the_other(tmp_path: Path) -> None:
     a, b = normal(3, 4), normal(3, 4, seed=1)
     nodes = node("SwiGLU", "a", "b", alpha=1.5)
     path = write(tmp_path, model(nodes, {}, {"a": a.shape, "b": b.shape}, 28))
-    found = evaluate(load_onnx(path, Request()), {"a": a, "b": b})["y"]
+    found = evaluate_graph(load_onnx(path, Request()), {"a": a, "b": b})["y"]
     np.testing.assert_allclose(found, a / (1 + np.exp(-1.5 * a)) * b, rtol=1e-6)

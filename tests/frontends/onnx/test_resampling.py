@@ -17,7 +17,7 @@ from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.ir.graph import Graph
 from shadergen.ir.ops import Resample, ResizeLinear
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def agree_with_onnx(nodes: Any, inits: dict[str, Any], opset: int, **inputs: np.
     proto = model(nodes, inits, {k: v.shape for k, v in inputs.items()}, opset)
     graph = load_onnx_proto(proto, Request())
     theirs = ReferenceEvaluator(proto).run(None, inputs)[0]
-    np.testing.assert_allclose(evaluate(graph, inputs)["y"], theirs, atol=1e-5, rtol=1e-5)
+    np.testing.assert_allclose(evaluate_graph(graph, inputs)["y"], theirs, atol=1e-5, rtol=1e-5)
     return graph
 
 
@@ -127,7 +127,9 @@ def test_the_first_upsampling_means_the_same(mode: str) -> None:
     n = node("Upsample", scales=[1.0, 1.0, 2.0, 1.5], mode=mode.removeprefix("bi"))
     later = load_onnx_proto(model(n, {}, {"x": X}, 7), Request())
     x = normal(*X)
-    np.testing.assert_array_equal(evaluate(first, {"x": x})["y"], evaluate(later, {"x": x})["y"])
+    np.testing.assert_array_equal(
+        evaluate_graph(first, {"x": x})["y"], evaluate_graph(later, {"x": x})["y"]
+    )
 
 
 def test_positions_too_fine_for_steps_come_from_a_table() -> None:

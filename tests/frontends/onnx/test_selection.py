@@ -17,7 +17,7 @@ from support.onnx_models import compare_typed, node, normal, refusal, typed_mode
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.graph import Graph
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 F = np.float32
 RNG = np.random.default_rng(13)
@@ -149,7 +149,7 @@ def test_what_is_known_moves_tensors_of_any_type(tmp_path: Path, case: str, dtyp
     proto = typed_model(made, inits, {"x": x}, {"y": dtype}, opset)
     (theirs,) = ReferenceEvaluator(proto).run(None, {"x": x})
     graph = load_onnx(write(tmp_path, proto), Request())
-    found = evaluate(graph, {"x": x}, F)["y"]
+    found = evaluate_graph(graph, {"x": x}, F)["y"]
     np.testing.assert_array_equal(found, theirs, strict=True)
 
 
@@ -163,7 +163,7 @@ def test_columns_are_extracted(tmp_path: Path) -> None:
         graph = load_onnx(write(tmp_path, proto), Request())
         want = np.take(feeds["x"], [4, 0, 2], -1)
         want = want[np.newaxis] if len(shape) == 1 else want
-        np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], want)
+        np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], want)
 
 
 @pytest.mark.parametrize("k", [-1, 0, 2])
@@ -187,7 +187,7 @@ def test_dropout_keeps_everything(tmp_path: Path, opset: int) -> None:
     graph = load_onnx(
         write(tmp_path, typed_model(made, {}, {"x": X}, {"y": F, "m": mask}, opset)), Request()
     )
-    found = evaluate(graph, {"x": X}, F)
+    found = evaluate_graph(graph, {"x": X}, F)
     np.testing.assert_array_equal(found["y"], X)
     np.testing.assert_array_equal(found["m"], np.ones(X.shape, mask), strict=True)
 
@@ -224,19 +224,19 @@ def test_a_cache_is_written_at_places_that_are_computed(tmp_path: Path) -> None:
         proto = typed_model(made, {}, feeds, {"y": F}, 24)
         (theirs,) = ReferenceEvaluator(proto).run(None, feeds)
         graph = load_onnx(write(tmp_path, proto), Request())
-        np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], theirs)
+        np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], theirs)
     feeds.pop("w")
     graph = imported(tmp_path, node("TensorScatter", "x", "u"), {}, feeds, F, 24)
     want = feeds["x"].copy()
     want[:, :, :2] = feeds["u"]
-    np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], want)
+    np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], want)
 
 
 def test_indices_that_are_floats_lose_their_fraction(tmp_path: Path) -> None:
     feeds = {"i": np.array([0.9, -1.2, 2.0], F), "v": F([0, 1])}
     graph = imported(tmp_path, node("OneHot", "i", "d", "v"), {"d": np.array(4)}, feeds, F, 11)
     want = np.eye(4)[[0, 3, 2]]
-    np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], want)
+    np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], want)
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {

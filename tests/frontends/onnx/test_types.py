@@ -18,7 +18,7 @@ from support.onnx_models import compare_typed, node, normal, typed_model, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 F = np.float32
 RNG = np.random.default_rng(11)
@@ -48,7 +48,7 @@ def agrees(
     graph = load_onnx(write(tmp_path, proto), Request())
     assert graph.outputs[0].value.type.dtype == np.dtype(dtype).name
     assert theirs.dtype == dtype
-    found = evaluate(graph, feeds, F)["y"]
+    found = evaluate_graph(graph, feeds, F)["y"]
     assert found.dtype.kind == theirs.dtype.kind
     np.testing.assert_array_equal(found, theirs)
     if gl:
@@ -83,7 +83,7 @@ def test_quotients_and_remainders_of_integers_are_exact(
     feeds = {"a": a, "b": b}
     quotient = np.trunc(a.astype(float) / b.astype(float)).astype(dtype)  # as C has it
     graph = graph_of(tmp_path, node("Div", "a", "b"), feeds, dtype, 21)
-    np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], quotient, strict=True)
+    np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], quotient, strict=True)
     _, files, _ = compile_graph(graph)
     np.testing.assert_array_equal(play(files, feeds)["y"], quotient)
     for fmod in (0, 1):
@@ -140,7 +140,7 @@ def test_bits_are_shifted(tmp_path: Path, direction: str, dtype: str) -> None:
     graph = graph_of(
         tmp_path, node("BitShift", "a", "b", direction=direction), feeds, np.dtype(dtype), 11
     )
-    np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], want, strict=True)
+    np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], want, strict=True)
     _, files, _ = compile_graph(graph)
     np.testing.assert_array_equal(play(files, feeds)["y"], want)
 
@@ -153,7 +153,7 @@ def test_powers_of_integers_are_exact(tmp_path: Path, exponents: str) -> None:
     feeds = {"a": base[within].astype(np.int32), "b": exponent[within].astype(exponents)}
     graph = graph_of(tmp_path, node("Pow", "a", "b"), feeds, np.int32, 15)
     want = np.array(true, object)[within].astype(np.int32)
-    np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], want, strict=True)
+    np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], want, strict=True)
     _, files, _ = compile_graph(graph)
     np.testing.assert_array_equal(play(files, feeds)["y"], want)
 
@@ -162,7 +162,7 @@ def test_roots_of_integers_are_cut_off(tmp_path: Path) -> None:
     feeds = {"a": np.array([0, 1, 4, 10, 49, 50], np.int64)}
     proto = typed_model(node("Pow", "a", "e"), {"e": F(0.5)}, feeds, {"y": np.int64}, 15)
     graph = load_onnx(write(tmp_path, proto), Request())
-    assert evaluate(graph, feeds, F)["y"].tolist() == [0, 1, 2, 3, 7, 7]
+    assert evaluate_graph(graph, feeds, F)["y"].tolist() == [0, 1, 2, 3, 7, 7]
 
 
 @pytest.mark.parametrize("op", ["And", "Or", "Xor", "Equal"])
@@ -186,7 +186,7 @@ def test_any_type_is_selected_and_moved(tmp_path: Path, dtype: str) -> None:
     proto = typed_model(nodes, {"n": np.array([0])}, feeds, {"y": np.dtype(dtype)}, 13)
     (theirs,) = ReferenceEvaluator(proto).run(None, feeds)
     graph = load_onnx(write(tmp_path, proto), Request())
-    np.testing.assert_array_equal(evaluate(graph, feeds, F)["y"], theirs, strict=True)
+    np.testing.assert_array_equal(evaluate_graph(graph, feeds, F)["y"], theirs, strict=True)
     _, files, _ = compile_graph(graph)
     np.testing.assert_array_equal(play(files, feeds)["y"], theirs, strict=True)
 
@@ -209,7 +209,7 @@ def test_narrow_types_are_selected_and_moved(tmp_path: Path, narrow: int) -> Non
     inits |= {"f": np.array([2]), "w": np.array([True, False, True])}
     proto = typed_model(moves, inits, feeds, {"y": F, "z": F})
     graph = load_onnx(write(tmp_path, proto), Request())
-    found = evaluate(graph, feeds)
+    found = evaluate_graph(graph, feeds)
     x = feeds["x"]
     np.testing.assert_array_equal(
         found["y"], np.concatenate([np.where(inits["w"], x[:2], x[2:]), x[[2, 0]]], 1)
@@ -298,5 +298,5 @@ def test_integers_are_computed_in_32_bits_in_every_build(tmp_path: Path, op: str
     fragments = [s for name, s in files.shaders.items() if name.endswith(".frag")]
     assert fragments
     assert all("precision highp float;" in s for s in fragments)
-    want = evaluate(graph, feeds)["y"]
+    want = evaluate_graph(graph, feeds)["y"]
     np.testing.assert_array_equal(play(files, feeds)["y"], want)

@@ -16,7 +16,7 @@ from support.onnx_models import model, node, normal, refusal, small, write
 from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
 from shadergen.compiler.frontends.onnx.ops.versions import REWRITES
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ SLOPE, BLOCK = normal(3, seed=3), normal(3, 4, seed=4)
 
 
 def ours(tmp_path: Path, proto: Any, **feeds: np.ndarray) -> np.ndarray:
-    return evaluate(load(write(tmp_path, proto), Request()), feeds)["y"]
+    return evaluate_graph(load(write(tmp_path, proto), Request()), feeds)["y"]
 
 
 def old(op: str, opset: int, inits: Any = None, **attributes: Any) -> Any:

@@ -17,7 +17,7 @@ from support.onnx_models import compare, model, node, normal, refusal, write
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.ops import MaxUnpool
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def reference(tmp_path: Path, nodes: Any, opset: int, feeds: Any, inits: Any = N
     proto = model(nodes, inits, {k: v.shape for k, v in feeds.items()}, opset)
     graph = load_onnx(write(tmp_path, proto), Request())
     want = ReferenceEvaluator(proto).run(None, feeds)
-    got = evaluate(graph, feeds)
+    got = evaluate_graph(graph, feeds)
     for output, expected in zip(graph.outputs, want, strict=True):
         np.testing.assert_allclose(got[output.name], expected, atol=1e-5, rtol=1e-5)
     return graph
@@ -156,7 +156,7 @@ def test_the_order_of_a_norm_was_any_number_at_first(tmp_path: Path) -> None:
     x = np.abs(normal(1, 2, 4, 4))
     for op, more, kernel in (("GlobalLpPool", {}, 4), ("LpPool", {"kernel_shape": [2, 2]}, 2)):
         proto = model(node(op, p=1.5, **more), {}, {"x": x.shape}, 1)
-        got = evaluate(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
+        got = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), {"x": x})["y"]
         first = x[:, :, :kernel, :kernel].reshape(2, -1)
         want = np.sum(first**1.5, 1) ** (1 / 1.5)
         np.testing.assert_allclose(got[0, :, 0, 0], want, rtol=1e-6)
@@ -271,7 +271,7 @@ def test_causal_conv_with_state_agrees(tmp_path: Path, past: bool, activation: s
     proto = model(conv, inits, {"x": (2, 4, 5)}, 27, ("y", "z"))
     feeds = {"x": normal(2, 4, 5)}
     want = ReferenceEvaluator(proto).run(None, feeds)
-    got = evaluate(load_onnx(write(tmp_path, proto), Request()), feeds)
+    got = evaluate_graph(load_onnx(write(tmp_path, proto), Request()), feeds)
     for name, expected in zip("yz", want, strict=True):
         np.testing.assert_allclose(got[name], expected, atol=1e-5)
 

@@ -16,7 +16,7 @@ from support.schedule_fixtures import DYNAMIC, FIXTURES, GOOD, bounded, change, 
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
-from shadergen.runtime_glue.python.sizes import LARGEST, chosen, evaluate, resolve
+from shadergen.runtime_glue.python.sizes import LARGEST, chosen, evaluate_postfix, resolve
 
 SIZES = {"height": 5, "width": 8}
 
@@ -41,7 +41,7 @@ SIZES = {"height": 5, "width": 8}
     ],
 )
 def test_an_expression_is_worked_out_in_integers(expression: list[Any], value: int) -> None:
-    assert evaluate(expression, SIZES) == value
+    assert evaluate_postfix(expression, SIZES) == value
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_an_expression_is_worked_out_in_integers(expression: list[Any], value: i
 )
 def test_an_expression_without_value_says_why(expression: list[Any], says: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
-        evaluate(expression, SIZES)
+        evaluate_postfix(expression, SIZES)
     assert says in str(caught.value)
 
 
@@ -67,7 +67,7 @@ def test_an_expression_without_value_says_why(expression: list[Any], says: str) 
     a=st.integers(-(10**6), 10**6), b=st.integers(-(10**6), 10**6).filter(lambda value: value != 0)
 )
 def test_quotient_and_remainder_belong_together(a: int, b: int) -> None:
-    quotient, remainder = evaluate([a, b, "/"], {}), evaluate([a, b, "%"], {})
+    quotient, remainder = evaluate_postfix([a, b, "/"], {}), evaluate_postfix([a, b, "%"], {})
     assert quotient * b + remainder == a
     assert 0 <= remainder * (1 if b > 0 else -1) < abs(b)
 

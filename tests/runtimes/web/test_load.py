@@ -35,7 +35,7 @@ from support.schedule_fixtures import (
 
 import shadergen
 from shadergen.runtime_glue.python import load
-from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
+from shadergen.runtime_glue.python.sizes import LARGEST, evaluate_postfix
 
 WEB = ROOT / "runtime_glue" / "web"
 # Each JSON parser, and each file system, has words of its own.
@@ -199,7 +199,7 @@ def test_an_expression_has_the_value_that_python_finds(node: Node, expression: A
     values = {"h": 5, "w": -7}
     found = node.ask(expression=list(expression), sizes=values)
     try:
-        expected = evaluate(expression, values)
+        expected = evaluate_postfix(expression, values)
     except ValueError as error:
         if "beyond" not in str(error):  # how far beyond, only exact integers can say
             assert found == {"text": str(error)}

@@ -20,7 +20,7 @@ from shadergen.backends.shader.statements import Body
 from shadergen.backends.shader.types import FLOAT, INT, VEC4
 from shadergen.backends.shader.verify import verify
 from shadergen.ir.algebra import fold
-from shadergen.ir.evaluation import evaluate
+from shadergen.ir.evaluation import evaluate_formula
 from shadergen.ir.expr import Num, variables
 from shadergen.ir.formula_parser import parse
 
@@ -40,7 +40,7 @@ def test_printed_expressions_mean_what_the_tree_means():
     env = {"a": 1.5, "b": -0.25, "c": 3.0}
     checked = 0
     for expr in trees(3000, ARITHMETIC, "abc", (-1.5, -1.0, 0.5, 1.0, 2.0, 1e-5)):
-        want = float(evaluate(expr, env))
+        want = float(evaluate_formula(expr, env))
         names = {n: Variable(n, VEC4) for n in env}
         printed = print_expression(Formulas("highp").expression(expr, names))
         assert "--" not in printed, printed
@@ -101,7 +101,7 @@ def test_printed_index_maps_mean_what_the_tree_means():
     checked = 0
     for k, expr in enumerate(trees(3000, arity, "pq", range(-5, 10))):
         p, q = k % 50, k % 7
-        want = float(evaluate(expr, {"p": float(p), "q": float(q)}))
+        want = float(evaluate_formula(expr, {"p": float(p), "q": float(q)}))
         if not abs(want) < 1e9 or isinstance(fold(expr), Num):
             continue
         names = {n: Variable(n, INT) for n in "pq"}

@@ -19,7 +19,7 @@ from shadergen.ir.dimensions import (
 )
 from shadergen.ir.dimensions.polynomial import Operation, Polynomial, Symbol
 from shadergen.runtime_glue.python.document import SCHEMA
-from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
+from shadergen.runtime_glue.python.sizes import LARGEST, evaluate_postfix
 
 DEFAULTS = {"height": 256, "width": 384}
 
@@ -55,7 +55,7 @@ def test_a_size_that_no_runtime_can_work_out_is_refused_by_its_layer() -> None:
     assert caught.value.code == "SG0207"
     assert "a polynomial of 4,099 terms" in caught.value.what
     assert caught.value.where == ("layer join",)
-    assert evaluate(expression(h**6), DEFAULTS) == 2**48
+    assert evaluate_postfix(expression(h**6), DEFAULTS) == 2**48
     for beyond in (h**7, h**7 // 1000 - h):
         with pytest.raises(ShadergenError, match="which web runtimes cannot hold exactly"):
             expression(beyond)
@@ -74,8 +74,8 @@ def test_a_size_that_runtimes_can_work_out_only_while_it_is_small_is_a_constrain
         "height*width must be at most 4194303, for layer wide",
     ]
     largest = {"height": 2047, "width": 2049}
-    assert evaluate(macs, largest) <= LARGEST
-    assert evaluate(quotient, largest) <= LARGEST
+    assert evaluate_postfix(macs, largest) <= LARGEST
+    assert evaluate_postfix(quotient, largest) <= LARGEST
 
 
 def test_more_constraints_than_a_runtime_checks_are_refused_by_the_layer() -> None:

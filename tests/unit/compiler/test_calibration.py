@@ -17,7 +17,7 @@ from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Graph, Input, Port, apply, constant
 from shadergen.ir.ops import Conv, Gather, Reduce
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.passes.placement.calibration import MARGIN, observe, rounding_errors
 from shadergen.runtime_glue.python import load
@@ -87,7 +87,7 @@ def test_what_inputs_keep_in_16_bits_is_there_and_right(tmp_path):
     (error,) = found.errors.values()
     worst = 0.0
     for x in inputs:
-        (got,), (want,) = play(files, {"x": x}).values(), evaluate(graph, {"x": x}).values()
+        (got,), (want,) = play(files, {"x": x}).values(), evaluate_graph(graph, {"x": x}).values()
         worst = max(worst, float(np.abs(got - want).max()))
     assert 0 < worst <= error.most
     assert 0 < error.nearest < error.most

@@ -19,7 +19,7 @@ from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.options import Options, parse_cut
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,7 +122,7 @@ def test_the_part_computes_what_the_whole_does(tmp_path: Path) -> None:
     x = normal(*SIZED["x"])
     r1, boxes = session.run(["r1", "boxes"], {"x": x})
     graph = cut(tmp_path, inputs=["r1"], outputs=["boxes"])
-    np.testing.assert_allclose(evaluate(graph, {"r1": r1})["boxes"], boxes, atol=1e-6)
+    np.testing.assert_allclose(evaluate_graph(graph, {"r1": r1})["boxes"], boxes, atol=1e-6)
 
 
 REFUSED = {

@@ -16,7 +16,7 @@ from shadergen.compiler.tuning.session import Kind, kinds
 from shadergen.compiler.tuning.trials import Settings, measure
 from shadergen.ir.graph import Choice, Graph, Value, apply
 from shadergen.ir.ops import Concat, DepthToSpace, Pool
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.rule import Context
 from shadergen.runtime_glue.python.schedule import ComputePass
@@ -74,7 +74,7 @@ def test_tuning_and_verify_find_the_same_kernels_right(network):
         trials = measure(kind.node, ways(kind), TARGET, gl_context(), QUICK, lambda step: None)
         assert {str(t.choice): t.wrong for t in trials} == dict.fromkeys(map(str, ways(kind)), "")
     x = RNG.uniform(-1, 1, X.type.shape).astype(np.float32)
-    (want,) = evaluate(graph, {"x": x}, np.float64).values()
+    (want,) = evaluate_graph(graph, {"x": x}, np.float64).values()
     for k in range(max(len(ways(kind)) for kind in every)):
         forced = {i.tuning_key: {ways(i)[k % len(ways(i))]: 1.0} for i in every}
         placed = optimise(graph, Context(KernelFamilies(TARGET), forced))

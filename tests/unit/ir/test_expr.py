@@ -16,7 +16,7 @@ from shadergen.errors import ShadergenError
 from shadergen.ir.algebra import affine, fold
 from shadergen.ir.dimensions import dimension
 from shadergen.ir.dimensions.environment import ShapeEnvironment
-from shadergen.ir.evaluation import check, evaluate, expand
+from shadergen.ir.evaluation import check, evaluate_formula, expand
 from shadergen.ir.expr import (
     Call,
     Num,
@@ -155,7 +155,7 @@ INDEPENDENT = {
 
 @pytest.mark.parametrize("formula", INDEPENDENT)
 def test_formula_is_what_its_name_says(formula):
-    got = np.broadcast_to(evaluate(parse(formula), {"x": X, "a": A}), X.shape)
+    got = np.broadcast_to(evaluate_formula(parse(formula), {"x": X, "a": A}), X.shape)
     loose = any(name in formula for name in ("erf", "gelu("))  # a fit, good to 1.5e-7
     np.testing.assert_allclose(got, INDEPENDENT[formula], rtol=1e-6, atol=2e-6 if loose else 1e-9)
 
@@ -172,14 +172,14 @@ def test_formulas_stay_finite_in_float32(name):
     if name in ("square", "erf_tail", "rsqrt", "gelu_tanh", "log1p", "log1p_small"):
         x = np.abs(x[1:5]) if name in ("rsqrt", "log1p") else x[2:4]  # not bounded by nature
     call = Call(name, (Var("x"), *(Var(p) for p in rest)))
-    assert np.isfinite(evaluate(call, {"x": x, **rest})).all()
+    assert np.isfinite(evaluate_formula(call, {"x": x, **rest})).all()
 
 
 def test_folding_keeps_every_value():
     rng = np.random.default_rng(1)
     for expr in trees(3000, FOLDABLE, "xyz", NUMBERS):
         env = dict(zip("xyz", rng.choice([-2.5, 0.0, 1.0, 3.0, 7.5], 3), strict=True))
-        assert same(evaluate(fold(expr), env), evaluate(expr, env)), str(expr)
+        assert same(evaluate_formula(fold(expr), env), evaluate_formula(expr, env)), str(expr)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_affine_parts_add_up_and_are_free_of_the_variable():
             assert "x" in variables(expr), str(expr)
             continue
         assert "x" not in {*variables(line[0]), *variables(line[1])}, str(expr)
-        slope, offset, want = (float(evaluate(e, env)) for e in (*line, expr))
+        slope, offset, want = (float(evaluate_formula(e, env)) for e in (*line, expr))
         if np.isfinite([slope, offset, want]).all():
             assert slope * env["x"] + offset == pytest.approx(want, rel=1e-9, abs=1e-9), str(expr)
             lines += "x" in variables(expr)
@@ -235,7 +235,7 @@ def test_what_is_not_a_line_has_no_affine_parts(formula):
 def test_affine_parts_are(formula, slope, offset):
     line = affine(parse(formula), "x")
     assert line is not None
-    assert tuple(float(evaluate(e, {"a": 3.0, "b": 5.0})) for e in line) == (slope, offset)
+    assert tuple(float(evaluate_formula(e, {"a": 3.0, "b": 5.0})) for e in line) == (slope, offset)
 
 
 def test_substitution_replaces_all_variables_at_once():
@@ -248,7 +248,7 @@ def test_walk_yields_shared_parts_once():
 
 
 def test_evaluation_takes_integers_and_broadcasts():
-    y = evaluate(parse("a + b * 2"), {"a": np.ones((2, 1)), "b": np.arange(3)})
+    y = evaluate_formula(parse("a + b * 2"), {"a": np.ones((2, 1)), "b": np.arange(3)})
     assert y.tolist() == [[1, 3, 5], [1, 3, 5]]
 
 

@@ -23,7 +23,7 @@ from shadergen.ir.graph import (
 from shadergen.ir.ops import (
     Pointwise,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import Layout, TensorType, broadcast, format_for
 from shadergen.ir.verifier import verify
 from shadergen.passes.placement.naming import unique_names
@@ -155,7 +155,7 @@ def test_long_chains_do_not_exhaust_the_stack():
     for _ in range(5000):
         y = pointwise("x0 + 1", y)
     graph = graph_of(y, inputs=(x,))
-    assert evaluate(graph, {"x": np.zeros(x.shape)})["y0"].max() == 5000
+    assert evaluate_graph(graph, {"x": np.zeros(x.shape)})["y0"].max() == 5000
     assert graph.rewrite(lambda now, was: None) is graph
 
 
@@ -177,7 +177,10 @@ def test_nodes_of_one_name_are_told_apart():
 
 def test_the_interpreter_refuses_inputs_that_do_not_fit():
     graph = graph_of(good, inputs=(x,))
-    missing, wrong = refusal(evaluate, graph, {}), refusal(evaluate, graph, {"x": np.zeros((1, 4))})
+    missing, wrong = (
+        refusal(evaluate_graph, graph, {}),
+        refusal(evaluate_graph, graph, {"x": np.zeros((1, 4))}),
+    )
     assert (missing.code, wrong.code) == ("SG0605", "SG0605")
     assert missing.what == "input 'x' needs shape (1, 4, 5, 6), got nothing"
     assert wrong.what == "input 'x' needs shape (1, 4, 5, 6), got (1, 4)"
@@ -186,4 +189,7 @@ def test_the_interpreter_refuses_inputs_that_do_not_fit():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_interpreter_computes_in_the_precision_asked_for(dtype):
     y = pointwise("silu(x0) * 0.1 + (x0 < 1)", conv(np.random.default_rng(0), x, 3, (3, 3)))
-    assert evaluate(graph_of(y, inputs=(x,)), {"x": np.ones(x.shape)}, dtype)["y0"].dtype == dtype
+    assert (
+        evaluate_graph(graph_of(y, inputs=(x,)), {"x": np.ones(x.shape)}, dtype)["y0"].dtype
+        == dtype
+    )

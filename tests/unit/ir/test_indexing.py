@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadergen.ir.evaluation import evaluate as compute
+from shadergen.ir.evaluation import evaluate_formula
 from shadergen.ir.expr import Call, Expr, Var, walk
 from shadergen.ir.indexing import PAD_MODES, border, coordinates, inside, step_function
 from shadergen.ir.ops import (
@@ -88,7 +88,7 @@ def test_index_maps_move_what_the_reference_moves(seed):
     for source in load.sources:
         for part in (*source.index, *source.valid):
             assert_divides_as_glsl(part, want.shape)
-    got = op.nest(*types).evaluate(want.shape, arrays)
+    got = op.nest(*types).run(want.shape, arrays)
     np.testing.assert_array_equal(got, want, err_msg=str(op))
 
 
@@ -98,7 +98,7 @@ def assert_divides_as_glsl(index: Expr, shape: tuple[int, ...]) -> None:
     grid = dict(zip(names, np.ogrid[tuple(slice(s) for s in shape)], strict=True))
     for e in walk(index):
         if isinstance(e, Call) and e.function in ("idiv", "imod"):
-            assert np.min(compute(e.args[0], grid)) >= 0, str(e)
+            assert np.min(evaluate_formula(e.args[0], grid)) >= 0, str(e)
 
 
 @pytest.mark.parametrize("mode", PAD_MODES)
@@ -107,15 +107,15 @@ def assert_divides_as_glsl(index: Expr, shape: tuple[int, ...]) -> None:
 def test_borders_continue_as_numpy_pads(mode, size, before, after):
     x = np.arange(size)
     positions = np.arange(-before, size + after)
-    at = np.asarray(compute(border(mode, Var("i"), size, before, after), {"i": positions}))
+    at = np.asarray(evaluate_formula(border(mode, Var("i"), size, before, after), {"i": positions}))
     assert at.min() >= 0
     assert at.max() < size
     for e in walk(border(mode, Var("i"), size, before, after)):
         if isinstance(e, Call) and e.function == "imod":
-            assert np.min(compute(e.args[0], {"i": positions})) >= 0
+            assert np.min(evaluate_formula(e.args[0], {"i": positions})) >= 0
     held = np.ones(positions.shape, bool)
     for condition in inside(Var("i"), size, before, after):
-        held &= np.asarray(compute(condition, {"i": positions})) != 0
+        held &= np.asarray(evaluate_formula(condition, {"i": positions})) != 0
     assert held.tolist() == [0 <= p < size for p in positions]
     if mode == "constant":
         got = np.where(held, x[at.astype(int)], -1)

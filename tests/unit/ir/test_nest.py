@@ -35,7 +35,7 @@ def test_a_nest_computes_what_it_says():
     a, b, bias = (
         np.arange(float(n)).reshape(s) for n, s in ((15, (3, 5)), (20, (5, 4)), (4, (4,)))
     )
-    np.testing.assert_array_equal(product(5).evaluate((3, 4), (a, b, bias)), a @ b + bias)
+    np.testing.assert_array_equal(product(5).run((3, 4), (a, b, bias)), a @ b + bias)
 
 
 def test_a_loop_of_one_trip_is_none():
@@ -43,7 +43,7 @@ def test_a_loop_of_one_trip_is_none():
     assert (nest.loops, nest.each_step, nest.accumulators) == ((), (), ())
     assert nest.result == parse("left * right + bias")
     a, b, bias = np.full((3, 1), 2.0), np.arange(4.0).reshape(1, 4), np.ones(4)
-    np.testing.assert_array_equal(nest.evaluate((3, 4), (a, b, bias)), a @ b + bias)
+    np.testing.assert_array_equal(nest.run((3, 4), (a, b, bias)), a @ b + bias)
 
 
 def test_of_one_trip_every_accumulator_has_made_its_first_step():
@@ -51,7 +51,7 @@ def test_of_one_trip_every_accumulator_has_made_its_first_step():
     nest.loop("step", 1)
     nest.accumulate("now", "later")
     nest.accumulate("later", "now + 2 * later", Num(3.0))
-    assert nest.give("now + later").evaluate((), ()) == 3 + 6
+    assert nest.give("now + later").run((), ()) == 3 + 6
 
 
 def test_a_name_stands_for_one_thing():
@@ -73,7 +73,7 @@ def test_names_mean_what_the_nest_says_and_nothing_by_their_spelling():
     assert made.index_operands() == {1}
     assert made.counts()
     x, index = np.arange(12.0).reshape(3, 4), np.array([2, 0])
-    np.testing.assert_array_equal(made.evaluate((2, 1), (x, index)), x[index].sum(1, keepdims=True))
+    np.testing.assert_array_equal(made.run((2, 1), (x, index)), x[index].sum(1, keepdims=True))
     assert [name for name, _ in loads_of(made.bindings)] == ["o0", "k1"]
 
 

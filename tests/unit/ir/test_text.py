@@ -14,7 +14,7 @@ from shadergen.ir.graph import (
 from shadergen.ir.ops import (
     OPS,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 
 
 @pytest.mark.parametrize("graph", every_operator(), ids=lambda g: g.name)
@@ -50,7 +50,7 @@ SMALL = (
 def test_the_text_is_read_as_it_is_documented():
     graph = text.parse(SMALL, {})
     assert text.to_text(graph) == SMALL
-    assert evaluate(graph, {"x": np.ones((1, 3))})["y"].tolist() == [[2, 3, 4]]
+    assert evaluate_graph(graph, {"x": np.ones((1, 3))})["y"].tolist() == [[2, 3, 4]]
 
 
 @pytest.mark.parametrize(

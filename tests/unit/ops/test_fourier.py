@@ -17,7 +17,7 @@ from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.ops import DFT, Frames, Spectrum
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 
 SHAPES = {"complex": (2, 6, 3, 2), "real": (2, 6, 3, 1)}
@@ -97,7 +97,7 @@ def test_a_window_may_be_computed() -> None:
     n = node("STFT", "x", "s", "w")
     proto = model(n, {"s": np.array(4)}, {"x": (1, 16), "w": (8,)}, 17)
     feeds = {"x": normal(1, 16), "w": normal(8, seed=1)}
-    y = evaluate(load_onnx_proto(proto, Request()), feeds)["y"]
+    y = evaluate_graph(load_onnx_proto(proto, Request()), feeds)["y"]
     frames = np.stack([feeds["x"][0, s : s + 8] * feeds["w"] for s in (0, 4, 8)])
     expected = np.fft.rfft(frames)
     np.testing.assert_allclose(y[0, ..., 0] + 1j * y[0, ..., 1], expected, atol=1e-5)

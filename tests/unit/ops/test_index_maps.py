@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import assert_runs_like_reference, check_nest, compile_graph, conv, graph_of, image
 
-from shadergen.ir.evaluation import evaluate
+from shadergen.ir.evaluation import evaluate_formula
 from shadergen.ir.expr import Call, Expr, Num, Var, walk
 from shadergen.ir.graph import Graph, Value, apply, constant
 from shadergen.ir.index_maps import compose, read_through, simplified
@@ -62,7 +62,7 @@ class Integers:
         )
         a = self.draw(depth - 1)
         if function in ("idiv", "imod"):
-            if np.min(evaluate(a, self.env)) < 0:
+            if np.min(evaluate_formula(a, self.env)) < 0:
                 a = Call("max", (a, Num(0.0)))
             return Call(function, (a, Num(float(rng.choice(DIVISORS)))))
         if function == "mul":
@@ -78,11 +78,11 @@ def test_simpler_expressions_give_the_same_integers_and_divide_nothing_negative(
     expr = integers.draw(4)
     ranges = {name: (0, size - 1) for name, size in zip(integers.names, SIZES, strict=True)}
     found = simplify(expr, ranges)
-    got, want = (np.broadcast_to(evaluate(e, integers.env), SIZES) for e in (found, expr))
+    got, want = (np.broadcast_to(evaluate_formula(e, integers.env), SIZES) for e in (found, expr))
     np.testing.assert_array_equal(got, want)
     for e in walk(found):
         if isinstance(e, Call) and e.function in ("idiv", "imod"):
-            assert np.min(evaluate(e.args[0], integers.env)) >= 0
+            assert np.min(evaluate_formula(e.args[0], integers.env)) >= 0
 
 
 def test_splitting_and_joining_axes_leaves_no_division():
@@ -194,8 +194,8 @@ def test_chains_of_movements_are_one_index_map(seed, steps):
     for movement in chain.movements:
         want = movement.reference(want)
     np.testing.assert_array_equal(op.reference(data), want)
-    np.testing.assert_array_equal(nest.evaluate(want.shape, (data,)), want)
-    np.testing.assert_array_equal(simplified(nest, want.shape).evaluate(want.shape, (data,)), want)
+    np.testing.assert_array_equal(nest.run(want.shape, (data,)), want)
+    np.testing.assert_array_equal(simplified(nest, want.shape).run(want.shape, (data,)), want)
 
 
 def test_loops_read_through_views():
@@ -226,7 +226,7 @@ def test_places_that_are_data_are_not_looked_up_through_a_view():
 def test_a_load_from_nowhere_keeps_what_it_had():
     nowhere = Load((Source(0, (Num(0.0),), (Call("lt", (Num(1.0), Num(0.0))),)),), 2.0)
     nest = simplified(Nest(Var("value"), (Binding("value", nowhere),)), (3,))
-    np.testing.assert_array_equal(nest.evaluate((3,), (np.zeros(1),)), [2.0] * 3)
+    np.testing.assert_array_equal(nest.run((3,), (np.zeros(1),)), [2.0] * 3)
 
 
 # --- the pass ------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from shadergen.ir.ops import (
     RMSNormalization,
     SpatialNormalization,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 
 torch = pytest.importorskip("torch")
@@ -184,7 +184,7 @@ def test_a_large_mean_does_not_drown_a_small_deviation() -> None:
     x = constant((normal(1, 2, 8, 8) + 3000).astype(np.float32)).data
     op, given = LayerNormalization((2, 3)), image(*x.shape)
     simpler = op.decompose(given)
-    got = evaluate(graph_of(simpler, inputs=(given,)), {"x": x})["y0"]
+    got = evaluate_graph(graph_of(simpler, inputs=(given,)), {"x": x})["y0"]
     exact = op.reference(x.astype(np.float64))
     np.testing.assert_allclose(got, exact, atol=1e-3)
 

@@ -83,7 +83,7 @@ def test_all_steps_of_a_nest_see_what_its_accumulators_were():
     nest.loop("step", 5)
     nest.accumulate("now", "later")
     nest.accumulate("later", "now + later", Num(1.0))
-    assert nest.give("now").evaluate((), ()) == 5
+    assert nest.give("now").run((), ()) == 5
 
 
 NORMALISED: list[tuple[Op, tuple[int, ...], int]] = [

@@ -32,7 +32,7 @@ from shadergen.ir.ops import (
     Slice,
     Transpose,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.passes.kernel_ops import Fused, SeparableConv
 
@@ -94,7 +94,7 @@ def test_transposed_convolution_and_its_decomposition_are_that_of_jax(seed):
     value = image(*x.shape)
     graph = graph_of(op.decompose(value, constant(w), constant(b)), inputs=(value,))
     assert "ConvTranspose" not in text.to_text(graph)
-    np.testing.assert_allclose(evaluate(graph, {"x": x})["y0"], got, atol=1e-9)
+    np.testing.assert_allclose(evaluate_graph(graph, {"x": x})["y0"], got, atol=1e-9)
 
 
 def test_convolution_reads_exact_zeros_and_zero_padding_as_the_guard():
@@ -117,7 +117,7 @@ def test_batch_normalisation_is_its_definition_channel_by_channel(shape):
     np.testing.assert_allclose(op.reference(x, gamma, beta, mean, variance), want, rtol=1e-12)
     value = image(*shape)
     simple = op.decompose(value, *map(constant, (gamma, beta, mean, variance)))
-    got = evaluate(graph_of(simple, inputs=(value,)), {"x": x})["y0"]
+    got = evaluate_graph(graph_of(simple, inputs=(value,)), {"x": x})["y0"]
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 

@@ -35,7 +35,7 @@ from shadergen.ir.ops import (
     StackStates,
 )
 from shadergen.ir.ops.recurrence import LONGEST_SEQUENCE, Recurrence
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.passes.canonicalise import canonicalise
 from shadergen.passes.rule import Context
@@ -136,7 +136,7 @@ def test_an_unrolled_layer_agrees_with_its_reference(name: str) -> None:
     simple = canonicalise(graph, Context(KernelFamilies(Options().target())))
     assert not any(isinstance(n.op, Recurrence) for n in simple.nodes)
     assert all(n.layers == ("layer",) for n in simple.nodes)
-    found = evaluate(simple, {i.name: wide[int(i.name[1:])] for i in graph.inputs})
+    found = evaluate_graph(simple, {i.name: wide[int(i.name[1:])] for i in graph.inputs})
     for k, e in enumerate(expected):
         np.testing.assert_allclose(found[f"y{k}"], e, rtol=1e-6, atol=1e-6)
 
@@ -246,7 +246,7 @@ def test_an_unrolled_convolutional_layer_agrees_with_its_reference(reverse: bool
     graph = graph_of(*Node(op, (x, *map(constant, arrays[1:])), ("l",)).results, inputs=(x,))
     simple = canonicalise(graph, Context(KernelFamilies(Options().target())))
     assert not any(isinstance(n.op, ConvLSTM) for n in simple.nodes)
-    found = evaluate(simple, {"x": arrays[0]})
+    found = evaluate_graph(simple, {"x": arrays[0]})
     for k, e in enumerate(op.reference(*(a.astype(np.float64) for a in arrays))):
         np.testing.assert_allclose(found[f"y{k}"], e, atol=1e-6)
 

@@ -182,8 +182,8 @@ def test_a_long_mean_of_32_bit_floats_is_good_to_five_digits() -> None:
     """Equal numbers are the worst case: every rounding of their sum goes the same way."""
     x = np.full((1 << 20,), np.float32(0.1))
     part, rest = PartialReduce("mean", 0, 1024), Reduce("mean", (0,), False)
-    sums = part.nest(TensorType(x.shape)).evaluate((1024,), [x]).astype(np.float32)
-    found = float(rest.nest(TensorType((1024,))).evaluate((), [sums]))
+    sums = part.nest(TensorType(x.shape)).run((1024,), [x]).astype(np.float32)
+    found = float(rest.nest(TensorType((1024,))).run((), [sums]))
     assert abs(found - 0.1) < 0.1 * 3e-5
     one_after_the_other = float(np.cumsum(x)[-1]) / x.size
     assert abs(one_after_the_other - 0.1) > 0.1 * 3e-3

@@ -7,10 +7,10 @@ import pytest
 from support import assert_runs_like_reference, check_nest, graph_of, image
 
 from shadergen.errors import ShadergenError
-from shadergen.ir.evaluation import evaluate as of_formula
+from shadergen.ir.evaluation import evaluate_formula
 from shadergen.ir.graph import Graph, Output, Port, apply
 from shadergen.ir.ops.resampling import Resample, ResizeLinear
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.resampling import (
     CUBIC,
     GAUSSIAN,
@@ -111,7 +111,7 @@ def test_float32_finds_every_position(size: int, out: int) -> None:
     assert ResizeLinear.takes(size, out, op.steps[0])
     x = normal(size)
     nest = op.nest(TensorType((size,)))
-    found = nest.evaluate((out,), [x.astype(np.float32)])
+    found = nest.run((out,), [x.astype(np.float32)])
     np.testing.assert_allclose(found, op.reference(x), atol=3e-6)
 
 
@@ -173,7 +173,7 @@ def test_the_axis_that_shrinks_is_resampled_first() -> None:
     graph = Graph("g", (x,), (Output("y", y, Port.plain(2)),))
     data = normal(4, 6)
     expected = np.repeat(data[:, [1, 1]], 2, 0)
-    np.testing.assert_allclose(evaluate(graph, {"x": data})["y"], expected)
+    np.testing.assert_allclose(evaluate_graph(graph, {"x": data})["y"], expected)
 
 
 def test_starts_must_fit_the_weights() -> None:
@@ -185,8 +185,10 @@ def test_starts_must_fit_the_weights() -> None:
 @pytest.mark.parametrize("a", [-0.5, -0.75, -1.0])
 def test_weights_of_cubic_kernels_lose_few_digits_in_16_bits(a: float) -> None:
     d = np.linspace(0, 2, 2049)  # which 16-bit floats hold
-    exact = of_formula(CUBIC, {"d": d, "a": a})
-    half = of_formula(CUBIC, {"d": d, "a": a}, lambda v: np.asarray(v).astype(np.float16) * 1.0)
+    exact = evaluate_formula(CUBIC, {"d": d, "a": a})
+    half = evaluate_formula(
+        CUBIC, {"d": d, "a": a}, lambda v: np.asarray(v).astype(np.float16) * 1.0
+    )
     assert np.abs(half - exact).max() <= 1.5e-3
     old = np.where(d < 1, ((a + 2) * d - a - 3) * d * d + 1, (((d - 5) * d + 8) * d - 4) * a)
     np.testing.assert_allclose(exact, old, atol=1e-14)

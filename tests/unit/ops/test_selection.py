@@ -27,7 +27,7 @@ from shadergen.ir.ops import (
     Tile,
     Trilu,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 
 RNG = np.random.default_rng(7)
@@ -229,7 +229,7 @@ def test_known_indices_of_equal_steps_are_a_slice(at: np.ndarray, kernels: Any) 
     assert found is not None
     assert names(found) == kernels
     data = floats(2, 7, 3)
-    got = evaluate(graph_of(found, inputs=(x,)), {"x": data})["y0"]
+    got = evaluate_graph(graph_of(found, inputs=(x,)), {"x": data})["y0"]
     np.testing.assert_array_equal(got, np.take(data, at, 1))
 
 
@@ -242,7 +242,7 @@ def test_updates_at_known_positions_are_looked_up(reduction: Any) -> None:
     assert found is not None
     assert names(found) == ["Pointwise", "Gather", "Reshape"]
     inputs = (operands[0], operands[2])
-    got = evaluate(graph_of(found, inputs=inputs), {"x": x, "u": updates})["y0"]  # type: ignore[arg-type]
+    got = evaluate_graph(graph_of(found, inputs=inputs), {"x": x, "u": updates})["y0"]  # type: ignore[arg-type]
     want = ScatterND(reduction).reference(x, at, updates)
     np.testing.assert_allclose(got, want, rtol=1e-6)
 
@@ -303,7 +303,7 @@ def on_gl(result: Value, arrays: dict[Input, np.ndarray]) -> tuple[np.ndarray, n
     graph = graph_of(result, inputs=tuple(arrays))
     feeds = {v.name: a for v, a in arrays.items()}
     _, files, _ = compile_graph(graph)
-    return play(files, feeds)["y0"], evaluate(graph, feeds)["y0"]
+    return play(files, feeds)["y0"], evaluate_graph(graph, feeds)["y0"]
 
 
 def indexed(case: str) -> bool:

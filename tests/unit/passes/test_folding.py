@@ -15,7 +15,7 @@ from shadergen.ir.ops import (
     Pool,
     Slice,
 )
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.passes import pipeline
 from shadergen.passes.apply_options import apply_options
 from shadergen.passes.attach_preprocessing import Preprocessing, attach_preprocessing
@@ -49,7 +49,7 @@ def test_paddings_that_repeat_the_border_merge():
     (found,) = (n.op for n in graph.nodes)
     assert (found.pads, found.pad_mode) == ((2, 2, 2, 0), "edge")
     x = RNG.standard_normal(X.shape)
-    want, got = (evaluate(g, {"x": x})["y0"] for g in (graph_of(y, inputs=(X,)), graph))
+    want, got = (evaluate_graph(g, {"x": x})["y0"] for g in (graph_of(y, inputs=(X,)), graph))
     np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
@@ -155,7 +155,7 @@ def test_results_are_the_same_without_dead_channels():
     after = drop_dead_channels(graph, context())
     assert after is not graph
     x = RNG.normal(size=X.shape).astype(np.float32)
-    want, got = (evaluate(g, {"x": x})["y0"] for g in (graph, after))
+    want, got = (evaluate_graph(g, {"x": x})["y0"] for g in (graph, after))
     np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
@@ -203,7 +203,7 @@ def test_reversed_channels_fold_into_the_weights_of_one_group():
 def test_output_encodings_are(encoding, want):
     x = image(1, 1, 2, 1)
     graph = apply_options(graph_of(x, inputs=(x,)), context(output_encoding=encoding))
-    got = evaluate(graph, {"x": np.array([3.0, -2.0]).reshape(x.shape)})["y0"]
+    got = evaluate_graph(graph, {"x": np.array([3.0, -2.0]).reshape(x.shape)})["y0"]
     assert got[0, :, :, 0].T.tolist() == want
     assert graph.outputs[0].port.encoding == encoding
     again = apply_options(graph, context(output_encoding=encoding))
@@ -235,7 +235,7 @@ def test_preprocessing_is_scale_mean_deviation_in_the_models_order():
     graph = attach_preprocessing(graph_of(pointwise("x0 * 1", x), x, inputs=(x,)), wanted)
     assert graph.inputs[0].port.encoding == "unorm8"
     pixels = np.random.default_rng(0).random((1, 3, 2, 2))
-    got = evaluate(graph, {"x": pixels})
+    got = evaluate_graph(graph, {"x": pixels})
     for c, (mean, deviation) in enumerate(((10, 2), (20, 4), (30, 8))):
         want = (255 * pixels[:, 2 - c] - mean) / deviation
         for y in got.values():

@@ -19,7 +19,7 @@ from support import (
 )
 
 from shadergen.errors import ShadergenError
-from shadergen.ir.evaluation import evaluate
+from shadergen.ir.evaluation import evaluate_formula
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.graph import Input, Port, apply, constant
@@ -35,7 +35,7 @@ from shadergen.ir.ops import (
     Reduce,
     Softmax,
 )
-from shadergen.ir.reference import evaluate as run
+from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.passes.placement import ranges
 from shadergen.passes.placement.ranges import Interval
@@ -63,7 +63,7 @@ def test_no_value_of_a_formula_lies_outside_its_interval(text, a, b):
     found, largest = ranges.evaluate_ranges(parse(text), env)
     points = {name: np.linspace(i.low, i.high, 23) for name, i in env.items()}
     grid = dict(zip(points, np.meshgrid(*points.values()), strict=True))
-    values = np.asarray(evaluate(parse(text), grid))
+    values = np.asarray(evaluate_formula(parse(text), grid))
     values = values[np.isfinite(values)]
     room = 1e-6 * (1 + np.abs(values))
     assert (values >= found.low - room).all()
@@ -91,7 +91,7 @@ def test_no_value_of_a_graph_lies_outside_its_bounds(index):
     bound = ranges.bounds(placed, Interval(-2.0, 2.0))[placed.outputs[0].value].result
     rng = np.random.default_rng(index)
     for _ in range(20):
-        out = run(graph, {x.name: rng.choice([-2.0, 2.0, 0.3], size=x.shape)})
+        out = evaluate_graph(graph, {x.name: rng.choice([-2.0, 2.0, 0.3], size=x.shape)})
         (result,) = out.values()
         assert bound.low - 1e-6 <= result.min()
         assert result.max() <= bound.high + 1e-6
@@ -225,7 +225,7 @@ def test_places_that_are_data_stay_in_32_bits():
     assert formats["grid"].endswith("32f")
     rng = np.random.default_rng(0)
     inputs = {"x": rng.random(x.shape, np.float32), "grid": rng.random(grid.shape, np.float32)}
-    (got,), (want,) = play(files, inputs).values(), run(graph, inputs).values()
+    (got,), (want,) = play(files, inputs).values(), evaluate_graph(graph, inputs).values()
     assert np.abs(got - want).max() <= 2e-3
 
 
@@ -242,7 +242,7 @@ def test_positions_of_extrema_are_exact_where_16_bits_cannot_hold_the_elements(o
     graph = graph_of(apply(op, elements, *pooled), inputs=(x,))
     _, files, _ = compile_graph(graph, precision=precision)
     inputs = {"x": np.random.default_rng(0).integers(0, 256, x.shape).astype(np.float32) / 255}
-    (got,), (want,) = play(files, inputs).values(), run(graph, inputs).values()
+    (got,), (want,) = play(files, inputs).values(), evaluate_graph(graph, inputs).values()
     assert np.array_equal(got, want)
 
 
@@ -259,7 +259,7 @@ def test_maxima_beside_elements_in_16_bits_have_16():
         "maxpoolindices": "32f",
     }
     inputs = {"x": np.random.default_rng(0).normal(size=x.shape).astype(np.float16)}
-    got, want = play(files, inputs), run(graph, inputs)
+    got, want = play(files, inputs), evaluate_graph(graph, inputs)
     assert all(np.array_equal(got[name], want[name]) for name in want)
 
 

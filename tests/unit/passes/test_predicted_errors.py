@@ -17,7 +17,7 @@ from shadergen.compiler.options import Options
 from shadergen.compiler.random_inputs import trial_inputs
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.ops import ArgMax, Conv, GatherElements, Pool, Reshape
-from shadergen.ir.reference import evaluate
+from shadergen.ir.reference import evaluate_graph
 from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.summation import blocked_sums, nearest, sampled_sums
 from shadergen.passes.placement.target import TOLERANCES
@@ -46,7 +46,7 @@ def chosen(context):
 def test_layers_that_make_outputs_err_too_much_stay_in_32_bits():
     graph = lossy()
     x = np.random.default_rng(2).random((1, 4, 40, 48), np.float32)
-    (want,) = evaluate(graph, {"x": x}).values()
+    (want,) = evaluate_graph(graph, {"x": x}).values()
     _, before, _ = compile_without_trials(graph, precision="auto", input_range=(0.0, 1.0))
     assert relative_error(play(before, {"x": x})["y0"], want) > TOLERANCES["auto"]
     placed, files, context = compile_graph(graph, AUTO)
