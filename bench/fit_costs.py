@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from shadergen.backends.kernels import KernelFamilies
-from shadergen.compiler.options import Options, parse_sizes
+from shadergen.compiler.option_parsing import parse_sizes
+from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.session import spearman, tune_model
 from shadergen.compiler.tuning.trials import Settings
 from shadergen.passes.predict_cost import Predictor

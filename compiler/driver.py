@@ -44,7 +44,8 @@ from .dump import Dump
 from .frontends import Request, load, load_proto
 from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
 from .notes import compiled_notes
-from .options import Options, parse_preprocessing
+from .option_parsing import parse_preprocessing
+from .options import Options
 from .provenance import provenance
 from .random_inputs import trial_inputs
 from .tuning.coverage import coverage_notes

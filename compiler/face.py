@@ -10,7 +10,8 @@ from warnings import warn
 from ..errors import ShadergenError, did_you_mean
 from . import driver
 from .device_list import parse_devices
-from .options import Options, parse_cut, parse_dynamic, parse_range, parse_sizes
+from .option_parsing import parse_cut, parse_dynamic, parse_range, parse_sizes
+from .options import Options
 
 if TYPE_CHECKING:
     from ..runtime_glue.python import Build, DeviceInfo

@@ -16,7 +16,8 @@ from . import extras
 from .choices import PRECISIONS
 from .driver import compile_model, import_model
 from .frontends import Request
-from .options import Options, parse_preprocessing
+from .option_parsing import parse_preprocessing
+from .options import Options
 from .random_inputs import random_inputs
 from .references import choose_reference, shortened
 from .running import fitted, named

@@ -16,7 +16,8 @@ from typing import Any
 from shadergen.backends.devices.gpus import Gpu
 from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.estimation import estimate
-from shadergen.compiler.options import Options, parse_sizes
+from shadergen.compiler.option_parsing import parse_sizes
+from shadergen.compiler.options import Options
 
 from .networks import Network, networks
 from .table import GPUS, PROJECT

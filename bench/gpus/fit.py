@@ -27,7 +27,8 @@ from shadergen.backends.gpu import Blob, GpuPass
 from shadergen.backends.kernels import lower
 from shadergen.compiler.choices import PRECISIONS
 from shadergen.compiler.driver import context_for, import_model
-from shadergen.compiler.options import Options, parse_sizes
+from shadergen.compiler.option_parsing import parse_sizes
+from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import MEASURED, isolate
 from shadergen.compiler.tuning.session import Kind, kinds, spearman
 from shadergen.errors import ShadergenError

@@ -14,7 +14,8 @@ from networks.catalogue import Case
 from shadergen.backends.devices import DEVICES
 from shadergen.compiler.choices import PRECISIONS
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.options import Options, parse_sizes
+from shadergen.compiler.option_parsing import parse_sizes
+from shadergen.compiler.options import Options
 
 from .builds import Pass, read_passes
 from .table import PROJECT, Gpu

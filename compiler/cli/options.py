@@ -295,14 +295,14 @@ def to_options(flags: dict[str, Any]) -> Options:
         ShadergenError: SG03xx, for one that cannot be read.
     """
     from ..device_list import parse_devices
-    from ..options import (
-        Options,
+    from ..option_parsing import (
         parse_cut,
         parse_dynamic,
         parse_range,
         parse_sizes,
         parse_values,
     )
+    from ..options import Options
 
     if old := flags.pop("pairs"):  # the option's name before 1.0
         echo("note: --pairs is now called --fuse-separable", err=True)

@@ -15,7 +15,8 @@ from support import compile_graph, graph_of, image, pointwise
 from support.golden import compare, conv
 
 from shadergen.compiler import definitions
-from shadergen.compiler.options import Options, parse_preprocessing, parse_sizes
+from shadergen.compiler.option_parsing import parse_preprocessing, parse_sizes
+from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
 from shadergen.ir.evaluation import check

@@ -26,7 +26,8 @@ from gpus.user_shaders import parse, report, shader_of
 
 from shadergen.backends.validate import find_glslang
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.options import Options, parse_sizes
+from shadergen.compiler.option_parsing import parse_sizes
+from shadergen.compiler.options import Options
 
 BY_NAME = {gpu.name: gpu for gpu in GPUS}
 ESPCN = Path(__file__).resolve().parents[2] / "examples" / "espcn" / "espcn_x2.h5"

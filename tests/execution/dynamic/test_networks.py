@@ -18,7 +18,8 @@ from support.dynamic_net import Net, network
 from shadergen.backends.writer import write_build
 from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.inspection import inspect_build
-from shadergen.compiler.options import Options, parse_dynamic
+from shadergen.compiler.option_parsing import parse_dynamic
+from shadergen.compiler.options import Options
 from shadergen.compiler.running import run_file
 from shadergen.compiler.size_texts import size_text
 from shadergen.compiler.verification import verify_model

@@ -12,7 +12,8 @@ from support import ESPCN
 
 from shadergen.compiler.driver import import_model
 from shadergen.compiler.frontends import ValueNeededError
-from shadergen.compiler.options import Options, parse_values
+from shadergen.compiler.option_parsing import parse_values
+from shadergen.compiler.options import Options
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
 from shadergen.ir.reference import evaluate_graph

@@ -16,7 +16,8 @@ from support.onnx_models import node, normal, refusal, write
 
 from shadergen.compiler.cli import cli
 from shadergen.compiler.frontends import Request, load
-from shadergen.compiler.options import Options, parse_cut
+from shadergen.compiler.option_parsing import parse_cut
+from shadergen.compiler.options import Options
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
 from shadergen.ir.reference import evaluate_graph

@@ -9,7 +9,8 @@ from support import ESPCN
 
 import shadergen
 from shadergen.compiler.face import make_options
-from shadergen.compiler.options import DEFAULT_RANGE, Options, parse_sizes
+from shadergen.compiler.option_parsing import parse_sizes
+from shadergen.compiler.options import DEFAULT_RANGE, Options
 from shadergen.errors import ShadergenError
 
 if TYPE_CHECKING:
