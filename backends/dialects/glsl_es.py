@@ -14,7 +14,8 @@ from ...errors import InternalError
 from ..gpu import EXTERNAL
 from ..shader.expressions import Construct, Negative, Number, Numbers
 from ..shader.types import BOOL, FLOAT, INT, UINT
-from .printer import CONDITIONAL, INFINITE, Printer, comment, decimal, indented
+from .expression_printer import CONDITIONAL, INFINITE, decimal
+from .printer import Printer, comment, indented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,8 +21,9 @@ from ...errors import InternalError
 from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform
 from ..shader.halves import with_half_types
 from ..shader.types import FLOAT, IVEC2
+from .expression_printer import LEVELS
 from .glsl_es import GlslEs
-from .printer import LEVELS, comment
+from .printer import comment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

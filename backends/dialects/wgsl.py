@@ -16,7 +16,8 @@ from ...errors import InternalError
 from ..shader.expressions import Number
 from ..shader.halves import with_half_types
 from ..shader.types import BOOL, FLOAT, HALF, UINT
-from .printer import ATOM, INFINITE, Printer, comment, decimal, indented
+from .expression_printer import ATOM, INFINITE, decimal
+from .printer import Printer, comment, indented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

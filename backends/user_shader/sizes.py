@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError
-from ..dialects.printer import ATOM, LEVELS
+from ..dialects.expression_printer import ATOM, LEVELS
 from ..dialects.user_shader import side
 
 if TYPE_CHECKING:
