@@ -1,28 +1,26 @@
-"""A program under construction: textures, weights and uniforms declared during lowering.
+"""A program under construction: adds weights and parameters to the declarations.
 
-All that a program declares is kept by one class, as names and units are shared by all kinds.
+A parameter is a bias, or a number or per-channel vector of a formula. Parameters are constants in
+the code, rows of a uniform block, or rows after the weights that a loop reads.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import InternalError
-from ...ir.dimensions import is_dynamic, statically_equal
-from ...ir.expr import Extent
-from ...ir.expr import walk as parts_of
-from ...ir.graph import Constant, Result
-from ...ir.types import IMAGE_FORMATS, LANES
+from ...ir.graph import Constant
+from ...ir.types import LANES
 from ..device_limits import check_limit, check_units
-from ..gpu import Blob, Block, Read
+from ..gpu import Blob, Block
+from .declarations import Declarations
 from .expressions import (
     Numbers,
     Texel,
-    Uniform,
     Variable,
     integer,
     ivec2,
@@ -31,22 +29,18 @@ from .expressions import (
     offset,
 )
 from .formulas import Formulas
-from .namer import Namer
-from .program import Array, Function, Program, TextureBinding
+from .program import Array, Function, Program
 from .rows import EPILOGUE_ROWS, Rows, array_length, plane_rows, rows_at
 from .statements import Body
-from .textures import TensorTexture, choosing, float_size, from_external, whole
+from .textures import whole
 from .types import INT, IVEC2, MAT4, VEC4
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...ir.dimensions import SymbolicInt
-    from ...ir.expr import Expr
     from ...ir.graph import Precision, Stage, Value, WeightStorage
     from ...passes.placement.target import Target
     from .expressions import Expression, Int
-    from .program import TextureKind
     from .statements import Statement
 
 
@@ -58,21 +52,14 @@ def weight_texture_width(rows: int) -> int:
 WEIGHTS_ARRAY = "weights"  # in a buffer
 
 
-class ShaderBuilder:
+class ShaderBuilder(Declarations):
     """Collects the declarations of a kernel, then makes the program."""
 
     def __init__(self, target: Target, precision: Precision, stage: Stage = "fragment") -> None:
-        self.target = target
-        self.precision = precision
-        self.stage = stage
+        super().__init__(target, precision, stage)
         self.formulas = Formulas(precision)
-        self.reads: list[Read] = []
         self.blocks: list[Block] = []
-        self.textures: list[TextureBinding] = []
-        self.sizes: dict[str, int] = {}
         self.arrays: list[Array] = []
-        self.names = Namer()
-        self._tensors: dict[tuple[Value, int | None], TensorTexture] = {}
         self._rows: list[np.ndarray] = []  # of the block of parameters
         self._parameters = Array("parameters", VEC4, buffer=("uniform", "Parameters"))
         self._weights: tuple[Blob, WeightStorage] | None = None
@@ -85,131 +72,6 @@ class ShaderBuilder:
         self._position = Function("weight_position", (row,), IVEC2)
         self._weight_at = Function("weight_at", (Variable("at", IVEC2),), VEC4)
         self._vector = Function("vector", (row,), VEC4)
-
-    def texture(self, value: Value, role: str, batch: int | None = None) -> TensorTexture:
-        """Declare the textures of a tensor, once, and return how to read it.
-
-        Args:
-            value: a tensor with a layout.
-            role: what the texture is called after.
-            batch: the only batch entry that is read, where the tensor has several and each plane is
-                a texture; None reads all.
-        """
-        layout = value.type.layout
-        if layout is None:
-            raise InternalError(f"'{value.name}' was given no layout")
-        several = value.type.in_planes and value.shape[0] > 1 and layout.kind != "array"
-        key = (value, batch if several else None)
-        if key not in self._tensors:
-            self._tensors[key] = self._declared(value, self.names(role), key[1])
-        return self._tensors[key]
-
-    def _declared(self, value: Value, name: str, batch: int | None) -> TensorTexture:
-        layout = value.type.layout
-        assert layout is not None
-        if layout.kind == "external":
-            binding = TextureBinding(f"u_{name}", "external", matrix=f"u_{name}_matrix")
-            self.textures.append(binding)
-            self.reads.append(Read(binding.name, value, matrix=binding.matrix))
-            width, height = (self.number(size) for size in value.type.extent[:2])
-            function = from_external(name, binding, width, height)
-            return TensorTexture(value, (binding,), 0, function=function)
-        ours = isinstance(value, Result) and layout.slot is not None  # the application's may not
-        image: str = layout.format if ours else ""
-        first, count = 0, 1
-        if layout.kind == "array":
-            bindings = [self._binding("array", f"u_{name}", value, None, image)]
-        else:
-            count = value.type.layers
-            if batch is not None:
-                first, count = batch * value.type.planes, value.type.planes
-            if count > 1:
-                image = ""  # units are few
-            bindings = []
-            for k in range(count):
-                called = f"u_{name}" if count == 1 else f"u_{self.names(f'{name}_{k}')}"
-                layer = first + k if value.type.layers > 1 else None
-                bindings.append(self._binding("2d", called, value, layer, image))
-        begin = value.type.first_layer
-        sampled = bindings[0].unit is None and count == 1 and self._samples(value)
-        return TensorTexture(
-            value,
-            tuple(bindings),
-            first,
-            self.size(f"first_{name}", begin) if begin else None,
-            self._sides(name, value) if sampled else None,
-            choosing(name, value, bindings, first) if count > 1 else None,
-        )
-
-    def _sides(self, name: str, value: Value) -> Expression:
-        """Return the vec2 of a map's width and height."""
-        width, height, _ = value.type.extent
-        return float_size(self.size(f"{name}_width", width), self.size(f"{name}_height", height))
-
-    def _samples(self, value: Value) -> bool:
-        """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
-        sized = not isinstance(value, Constant) and not any(
-            is_dynamic(s) for s in value.type.extent
-        )
-        return sized and self.target.samples and self.stage == "fragment"
-
-    def _binding(
-        self, kind: TextureKind, name: str, source: Value | Blob, layer: int | None, image: str
-    ) -> TextureBinding:
-        """Declare a texture: an image of a format where that is possible, else a sampler."""
-        units, room = 0, 0
-        if self.target.has_images and image in IMAGE_FORMATS:
-            units = sum(isinstance(r.place, int) for r in self.reads)
-            room = self.target.limits.fragment_images
-            if self.stage == "compute":
-                units += 1  # the first is the result's
-                room = self.target.limits.compute_images
-        is_image = units < room
-        self.reads.append(Read(units if is_image else name, source, layer))
-        unit, texels = (units, image) if is_image else (None, "")
-        binding = TextureBinding(name, kind, unit, texels)
-        self.textures.append(binding)
-        return binding
-
-    def size(self, name: str, value: int) -> Expression:
-        """Return an int that layers of one kind differ in: a uniform, or in draws a number.
-
-        So one program serves all of them, and drivers compile a few for a whole network. A draw's
-        program has its numbers unless it shares them so (:mod:`..kernels.sharing`), as every
-        invocation of one pixel has to work with uniforms.
-        """
-        names = self.target.uniform_sizes
-        shared = self.stage == "compute" or names is None or name in names
-        if not shared and not is_dynamic(value):
-            return integer(value)
-        return self.uniform(name, value)
-
-    def uniform(self, name: str, value: int) -> Expression:
-        """Return an int as a uniform, so that compilers do not know it."""
-        if self.sizes.setdefault(name, value) != value:
-            raise InternalError(f"two sizes are called {name}")
-        return Uniform(f"u_{name}")
-
-    @property
-    def _shares_sizes(self) -> bool:
-        """Whether other layers may have the program with other sizes."""
-        return self.stage == "compute" or self.target.uniform_sizes != frozenset()
-
-    def names_of(self, expr: Expr) -> dict[str, Expression]:
-        """Return the uniforms of the dynamic dimensions in an expression."""
-        return {e.name: self.extent(e.size) for e in parts_of(expr) if isinstance(e, Extent)}
-
-    def number(self, size: int) -> Expression:
-        """Return an int: a number, or a uniform where it is dynamic."""
-        return self.extent(size) if is_dynamic(size) else integer(size)
-
-    def extent(self, size: SymbolicInt) -> Expression:
-        """Return the uniform of a dynamic dimension, one for equal ones."""
-        for name, size_of_name in self.sizes.items():
-            if is_dynamic(size_of_name) and statically_equal(size_of_name, cast("int", size)):
-                return Uniform(f"u_{name}")
-        count = sum(name.startswith("size_") for name in self.sizes)
-        return self.size(f"size_{count}", cast("int", size))
 
     def weights(self, blob: Blob, storage: WeightStorage) -> None:
         """Keep looped-over weights: ``weight(i)`` is row i, ``weight_block(i)`` four from i on.
