@@ -1,4 +1,4 @@
-"""Which planes, or which layer of rows, each GPU pass of a node writes."""
+"""The planes, or the layer of a row-packed tensor, that each GPU pass of a node writes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression, Int
     from .loads import LoadFunction
 
-PIXEL = Variable("pixel", IVEC2)  # what an invocation writes, the first of a block
-PLANE = Variable("plane", INT)  # the first that it writes, in compute
+PIXEL = Variable("pixel", IVEC2)  # the pixel that an invocation writes, or the first of its block
+PLANE = Variable("plane", INT)  # the first plane that an invocation of a dispatch writes
 
 
 @dataclass
@@ -38,13 +38,13 @@ class Group:
 
     Attributes:
         batch: the batch entry.
-        planes: the planes, or the layer; in the compute stage those of the first invocation.
-        node: what computes them.
-        written: the node whose result is written: ``node``, unless its store rearranges them.
-        shared: the first plane is a variable: the passes of a node differ in the planes alone, so
-            that one program draws them all, and the uniform ``u_plane`` says which is the first;
-            or it is a compute pass, and ``plane`` comes from the invocation.
-        entries: the batch entry is a variable, too: the uniform ``u_batch``.
+        planes: the planes, or the layer; in dispatches, the planes of the first invocation.
+        node: the node that computes the planes (:func:`before_store`).
+        written: the node whose result is written; not ``node`` if it has a scatter epilogue.
+        shared: whether the first plane is a variable. All draws of the node then share a program
+            and pass the plane in the uniform ``u_plane``; in dispatches, each invocation computes
+            its ``plane``.
+        entries: whether the batch entry is a variable, too: the uniform ``u_batch``.
         prelude: statements that compute the coordinates of :meth:`at`.
         loads: functions that load operands of an epilogue, by role and operand.
     """
@@ -94,7 +94,7 @@ class Group:
 
     @property
     def by_plane(self) -> bool:
-        """Whether an invocation of a dispatch, which writes all planes, says which it computes."""
+        """Whether a dispatch writes all planes, and each invocation computes some of them."""
         return self.in_compute and self.shared
 
     @property
@@ -104,7 +104,7 @@ class Group:
 
     @property
     def pixels(self) -> list[tuple[int, int, str]]:
-        """Column and row of each pixel of an invocation, and how its accumulators' names end."""
+        """Column, row and accumulator suffix of each pixel that an invocation computes."""
         columns, rows = self.node.choice.block
         return [
             (i, j, f"_x{i}" * (columns > 1) + f"_y{j}" * (rows > 1))
@@ -114,14 +114,14 @@ class Group:
 
     @property
     def results(self) -> list[str]:
-        """The accumulators' names: one for each plane, without the ends of :attr:`pixels`."""
+        """The accumulators' names: one for each plane, without the suffixes of :attr:`pixels`."""
         if len(self.planes) == 1:
             return ["result"]
         return [f"result_p{k}" for k in range(len(self.planes))]
 
     @property
     def fixed(self) -> dict[str, Expr]:
-        """Coordinates that are known for the whole pass: of axes of one element, and the entry."""
+        """Coordinates that are constant in the pass: 0 on axes of size 1, and the batch entry."""
         t = self.node.result.type
         axes = enumerate(zip(coordinates(t.rank), t.shape, strict=True))
         fixed: dict[str, Expr] = {
@@ -132,24 +132,24 @@ class Group:
         return fixed
 
     def first_layer(self, t: TensorType) -> Int:
-        """Return the first of a map's layers that are of the batch entry, of all entries if one."""
+        """Return a map's first layer of the batch entry; 0 if the map has one entry for all."""
         if is_one(t.shape[0]):
             return 0
         return (Uniform("u_batch") if self.entries else integer(self.batch)) * t.planes
 
     def reader(self, shader: ShaderBuilder) -> Reader:
-        """Return what emits loads that are seen from this result."""
+        """Return a reader of loads whose index maps start from this result's coordinates."""
         t = self.node.result.type
         return Reader(shader, lane_coordinate(t), t.channels, self.fixed)
 
     def plane(self, k: int) -> Int:
-        """Return plane k of the pass: its number, or an expression where that varies."""
+        """Return plane k of the pass: its number, or an expression if it is a variable."""
         if not self.shared:
             return self.planes[k]
         return (PLANE if self.in_compute else Uniform("u_plane")) + k
 
     def number(self, k: int) -> int | None:
-        """Return the number of plane k of the pass where it is known."""
+        """Return the number of plane k of the pass; None if invocations differ in it."""
         return None if self.by_plane else self.planes[k]
 
     def at(self, k: int, shader: ShaderBuilder) -> dict[str, Expression]:
@@ -198,11 +198,11 @@ class Group:
 
 @dataclass
 class BlockGroup(Group):
-    """Planes that draws compute in blocks, of which each pixel lies in planes of its own.
+    """Planes that draws compute in blocks of pixels; each pixel of a block has planes of its own.
 
     Attributes:
-        apart: planes from those of one pixel to those of the next.
-        pixels_of_block: how many there are.
+        apart: the number of planes of each pixel.
+        pixels_of_block: the number of pixels in a block.
     """
 
     apart: int = 0
@@ -226,7 +226,7 @@ G = TypeVar("G", bound=Group)
 
 
 def groups(node: Node) -> Iterator[Group]:
-    """Yield the passes of a node in order."""
+    """Yield the group of each GPU pass of a node, in order."""
     written, node = node, before_store(node)
     t = node.result.type
     if not t.in_planes:
@@ -247,8 +247,8 @@ def groups(node: Node) -> Iterator[Group]:
 def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator[GpuPass]:
     """Lower the passes of one node; passes that share a program are lowered once.
 
-    The others take that program, with the weights of their planes, and say by uniforms which they
-    are.
+    The other passes reuse the program with the weights of their planes, and with uniforms for
+    their plane and batch entry.
     """
     programs: dict[tuple[int | None, ...], GpuPass] = {}
     drawn: dict[tuple[tuple[int | None, ...], int], GpuPass] = {}  # by program and first plane
@@ -277,17 +277,17 @@ def _with_weights(like: GpuPass, first: int) -> GpuPass:
 
 
 def plus(layer: Int, base: Int) -> Int:
-    """Return the sum of two numbers of layers, either of which may be known."""
+    """Return the sum of two layer numbers: an int if both are known."""
     total = integer(layer) + base
     number = known(total)
     return total if number is None else number
 
 
-OWN_UNIFORMS = ("u_plane", "u_batch")  # of :func:`own_uniforms`
+OWN_UNIFORMS = ("u_plane", "u_batch")  # names that :func:`own_uniforms` sets
 
 
 def own_uniforms(group: Group) -> tuple[Setting, ...]:
-    """Return what says which plane and batch entry a pass begins with, where its program asks."""
+    """Return the uniforms for the first plane and the batch entry, if the program has them."""
     plane = (Setting("u_plane", group.planes[0]),) if group.shared and not group.in_compute else ()
     entry = (Setting("u_batch", group.batch),) if group.entries else ()
     return plane + entry

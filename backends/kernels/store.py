@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .dispatch import Dispatch
     from .plane_groups import Group
 
-WIDEST = 400  # characters of the layers and what computes them, in a header
+WIDEST = 400  # most characters of a header's first line
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
 
 
@@ -90,9 +90,9 @@ def epilogue(
     k: int,
     called: str = "epilogue",
 ) -> Expression:
-    """Return ``expr`` at plane k of the pass: a function applied, or the bare operand.
+    """Return the value of ``expr`` at plane k of the pass.
 
-    ``own`` gives variables that the kernel computed, ``others`` operands of the node.
+    ``own`` has the variables that the kernel computed, ``others`` the operands of the node.
     """
     names = variables(expr)
     values = {
@@ -123,7 +123,10 @@ def stores(
 
 
 def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Expression:
-    """Set the unused lanes of the last plane to zero; thin formats and rows need it not."""
+    """Set the unused lanes of the last plane to zero.
+
+    Formats of fewer channels store no unused lanes, and row-packed tensors need no zeros.
+    """
     t = group.node.result.type
     last = (
         group.planes[k] == group.planes[-1] if group.by_plane else group.planes[k] + 1 == t.planes
@@ -186,16 +189,16 @@ def finish(
     """Make the program and return the GPU pass.
 
     Args:
-        shader: as far as the kernel needs it.
-        node: what is lowered.
-        group: what an invocation writes.
-        kernel: its name.
-        what: for people.
-        body: the statements that compute the accumulators :attr:`.Group.results`, in compute with
-            the ends of :attr:`.Group.pixels`.
-        stores: what is written for each plane, see :func:`stores`, of the accumulators.
+        shader: has the declarations of the kernel.
+        node: the node to lower.
+        group: the planes that an invocation writes.
+        kernel: the kernel's name in the schedule.
+        what: a description of the kernel for the header.
+        body: the statements that compute the accumulators :attr:`.Group.results`, in dispatches
+            with the suffixes of :attr:`.Group.pixels`.
+        stores: the value to write for each plane (:func:`stores`).
         macs: multiply-adds of the pass.
-        weights: where they are.
+        weights: the weight storage.
     """
     p = parts(node)
     after = [str(e) for e in (p.epilogue,) if e is not None]

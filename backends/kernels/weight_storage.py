@@ -1,4 +1,4 @@
-"""Where the weights of a GPU pass can be, and how many bytes of them."""
+"""The storages that can hold the weights of a GPU pass, and their capacities."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ...ir.graph import Choice, Node, Stage, WeightStorage
     from ...passes.placement.target import Target
 
-LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")  # in draws, preferred ones first
-LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")  # in dispatches
-MOST_NAMED = 1024  # vectors of a uniform block that code names: compile time is a feature
+LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")  # in draws, in order of preference
+LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")  # in dispatches, likewise
+MOST_NAMED = 1024  # vectors of a uniform block in unrolled code; more compile too slowly
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
 
 
 def pass_floats(node: Node, planes: int) -> int:
-    """Return how many floats of weights a GPU pass over so many planes reads."""
+    """Return the number of weights (floats) that a GPU pass over ``planes`` planes reads."""
     if not is_separable(node):
         return weight_floats(node, planes)
     first, second = halves(node)
@@ -33,7 +33,7 @@ def pass_floats(node: Node, planes: int) -> int:
 
 
 def parameter_floats(node: Node, planes: int, target: Target) -> int:
-    """Return how many floats of bias and of the epilogue's parameters follow looped weights."""
+    """Return the number of floats of bias and epilogue parameters stored after the weights."""
     if target.parameters != "constants":
         return 0
     if is_separable(node):
@@ -48,7 +48,7 @@ def parameter_floats(node: Node, planes: int, target: Target) -> int:
 
 
 def weight_bytes(node: Node, planes: int, weights: WeightStorage, target: Target) -> int:
-    """Return how many bytes a GPU pass reads from where its weights are."""
+    """Return how many bytes of its weight storage a GPU pass over ``planes`` planes reads."""
     floats = pass_floats(node, planes)
     if weights != "constants":
         floats += parameter_floats(node, planes, target)
@@ -58,7 +58,7 @@ def weight_bytes(node: Node, planes: int, weights: WeightStorage, target: Target
 def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
     """Return how many bytes of weights a GPU pass of a stage can read from each storage.
 
-    Compute shaders have storage blocks wherever there are compute shaders: OpenGL ES promises four.
+    Every device with compute shaders has storage blocks in them: OpenGL ES guarantees four.
     """
     limits = target.limits
     if stage == "compute":
@@ -75,11 +75,11 @@ def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
 
 
 def names_weights(node: Node, choice: Choice, target: Target) -> bool:
-    """Whether the code of a convolution's draws names each weight instead of looping over them.
+    """Whether a convolution's code is unrolled and names each weight, instead of a loop.
 
-    Weights that are constants have to be named. In a uniform block they are where the device keeps
-    such weights in registers of constants, which code reads at known places only, or reads them as
-    a stream. Sums of 16 bits are blocks of those of one texel in all kernels that read weights.
+    Constants are always named. Weights in a uniform block are named if the device keeps them in
+    constant registers, which code can read at fixed indices only, or reads them as a stream.
+    16-bit draws that read weights always loop, because their partial sums are those of one texel.
     """
     if choice.weights != "ubo":
         return choice.weights == "constants"
@@ -95,17 +95,17 @@ def names_weights(node: Node, choice: Choice, target: Target) -> bool:
 
 
 def streamed(choice: Choice, target: Target) -> int:
-    """Return how many vectors of a block a draw reads as a stream, or 0 if it does not.
+    """Return how many vectors of a block a draw can read as a stream; 0 if none.
 
-    VideoCore's compiler keeps them in order where four planes share a texel; those of fewer it
-    reads far ahead.
+    VideoCore's compiler keeps the reads in order if four planes share a texel. With fewer planes it
+    reads far ahead, and the stream is lost.
     """
     drawn = choice.stage == "fragment" and choice.weights == "ubo" and choice.planes == LANES
     return target.costs[0].streamed if drawn and are_known(target.costs) else 0
 
 
 def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
-    """Return where all weights of a node fit, of the storages that the user leaves open."""
+    """Return the storages that ``--weights`` allows and that can hold all weights of a node."""
     capacity = weight_capacity(target, "compute")
     size = weight_bytes(node, node.result.type.planes, "texture", target)  # the same in each
     return tuple(
@@ -116,7 +116,7 @@ def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
 
 
 def no_storage(target: Target) -> str:
-    """Return why a node has no :func:`compute_storages`."""
+    """Return why :func:`compute_storages` of a node is empty."""
     if target.weights == "constants":
         return "--weights constants excludes compute shaders"
     storage = f"any weight storage of compute shaders ({', '.join(LOOPED_AT_ONCE)})"
@@ -126,9 +126,9 @@ def no_storage(target: Target) -> str:
 
 
 def refusal(node: Node, target: Target) -> ShadergenError:
-    """Return what to raise where a node's weights cannot be in the storage that is asked for.
+    """Return the error for a node whose weights do not fit the storage of ``--weights``.
 
-    It is SG0403 where the target has no such storage, else SG0402.
+    SG0403 if the target lacks the storage, otherwise SG0402.
     """
     limits = target.limits
     asked = "texture" if target.weights == "auto" else target.weights

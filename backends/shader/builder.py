@@ -74,14 +74,14 @@ class ShaderBuilder(Declarations):
         self._vector = Function("vector", (row,), VEC4)
 
     def weights(self, blob: Blob, storage: WeightStorage) -> None:
-        """Keep looped-over weights: ``weight(i)`` is row i, ``weight_block(i)`` four from i on.
+        """Declare weights that loops read: ``weight(i)`` is row i, ``weight_block(i)`` four rows.
 
-        Parameters follow them. A block begins at a multiple of four.
+        Rows of parameters follow the weights. A weight block begins at a multiple of four.
         """
         self._weights = (blob, storage)
 
     def weight_columns(self, body: Body, row: Expression) -> list[Expression]:
-        """Return the columns of the block that begins at a row, each to be read by itself."""
+        """Return the columns of the weight block that begins at a row, as separate reads."""
         assert self._weights is not None
         if self._weights[1] != "texture":
             return [self.weight(row + n) for n in range(LANES)]
@@ -89,7 +89,7 @@ class ShaderBuilder(Declarations):
         return [self._weight_at(offset(at, n, 0)) for n in range(LANES)]
 
     def _define_weights(self, weights: Blob, storage: WeightStorage) -> None:
-        tail = self._tail  # what makes the rows must not hold the whole program
+        tail = self._tail  # a local: the blob's function must not keep this builder alive
         if weights.format == "rgba16f" and self.precision == "highp":
             fit = all(rows.fit_half for rows in tail)
             weights = replace(weights, format="rgba16f" if fit else "rgba32f")
@@ -134,9 +134,9 @@ class ShaderBuilder(Declarations):
 
     @property
     def by_column(self) -> bool:
-        """Whether products are added up column of weights by column.
+        """Whether products are added to an accumulator one column of weights at a time.
 
-        In 16 bits those of a texel are added up before they are converted.
+        16-bit programs add up a texel's products first, before the conversion to 32 bits.
         """
         return self.precision == "highp" and self.target.products in ("column", "bias last")
 
@@ -152,7 +152,7 @@ class ShaderBuilder(Declarations):
     def _declare_rows(
         self, name: str, blob: Blob
     ) -> tuple[Expression, Callable[[Expression], Expression]]:
-        """Declare a texture of rows; return where row i is, and what reads a place."""
+        """Declare a texture of rows; return the position of row i, and a function that reads it."""
         binding = self._binding("2d", f"u_{name}", blob, None, blob.format)
         width = weight_texture_width(blob.count)
         i = Variable("i", INT)
@@ -175,10 +175,11 @@ class ShaderBuilder(Declarations):
 
         Args:
             value: the constant.
-            plane: its plane, or an expression where one program draws several.
-            number: the plane that this pass draws; beside looped-over weights it is kept there.
+            plane: its plane, or an expression if one program draws several planes.
+            number: the plane that this pass draws, if known. The vector is then stored after the
+                weights that a loop reads, if there are any.
         """
-        if value.type.size == 1:  # one number for all channels
+        if value.type.size == 1:  # the same for all channels
             assert isinstance(value, Constant)
             rows = np.repeat(plane_rows(value.data)[:, :1], LANES, axis=1)
             return self._parameter((value, True), rows, 0)
@@ -193,7 +194,7 @@ class ShaderBuilder(Declarations):
             if number is not None:
                 plane_of_pass = number - (self._weights[0].first or 0)
                 start = self._after_weights(Rows(rows, plane_of_pass))
-                first = start - self._tail_count + 1  # of all that are kept there
+                first = start - self._tail_count + 1  # index after the weights
                 begin = self.size("first_parameter_row", first) if first else integer(0)
                 return reader(begin + (start - first))
             if self._shares_sizes and len(rows) > 1 and self._has_room(len(rows)):
@@ -217,7 +218,7 @@ class ShaderBuilder(Declarations):
         return self.target.limits.uniform_block_size // (LANES * 4)
 
     def _after_weights(self, rows: Rows) -> int:
-        """Keep rows after the weights that are looped over; return where the first is."""
+        """Store rows after the weights that a loop reads; return the index of the first."""
         assert self._weights is not None
         start = self._tail_count + (0 if self._has_vectors else self._weights[0].count)
         self._tail.append(rows)
@@ -248,17 +249,17 @@ class ShaderBuilder(Declarations):
         uniforms: Sequence[str],
         **written: Any,
     ) -> Program:
-        """Return the program of a node called ``name``.
+        """Return the finished program.
 
         Args:
-            name: for messages.
+            name: the node's name, for messages and the name of the parameters' block.
             header: comment lines at the top.
-            main: what an invocation does.
-            uniforms: names of ints beside the sizes.
-            written: what it writes, as fields of :class:`~.program.Program`.
+            main: the statements of an invocation.
+            uniforms: names of int uniforms other than sizes.
+            written: fields of :class:`~.program.Program` that describe its results.
 
         Raises:
-            ShadergenError: SG0402 when it reads more textures or parameters than a device allows.
+            ShadergenError: SG0402 if the device has too few texture units or too small blocks.
         """
         if self._weights is not None:
             self._define_weights(*self._weights)

@@ -53,9 +53,9 @@ class Declarations:
 
         Args:
             value: a tensor with a layout.
-            role: what the texture is called after.
-            batch: the only batch entry that is read, where the tensor has several and each plane is
-                a texture; None reads all.
+            role: the name to derive the textures' names from.
+            batch: the batch entry to declare if each plane is a texture of its own; None declares
+                all entries.
         """
         layout = value.type.layout
         if layout is None:
@@ -76,7 +76,7 @@ class Declarations:
             width, height = (self.number(size) for size in value.type.extent[:2])
             function = from_external(name, binding, width, height)
             return TensorTexture(value, (binding,), 0, function=function)
-        ours = isinstance(value, Result) and layout.slot is not None  # the application's may not
+        ours = isinstance(value, Result) and layout.slot is not None
         image: str = layout.format if ours else ""
         first, count = 0, 1
         if layout.kind == "array":
@@ -86,7 +86,7 @@ class Declarations:
             if batch is not None:
                 first, count = batch * value.type.planes, value.type.planes
             if count > 1:
-                image = ""  # units are few
+                image = ""  # image units are too few for one per plane
             bindings = []
             for k in range(count):
                 called = f"u_{name}" if count == 1 else f"u_{self.names(f'{name}_{k}')}"
@@ -109,7 +109,7 @@ class Declarations:
         return float_size(self.size(f"{name}_width", width), self.size(f"{name}_height", height))
 
     def _samples(self, value: Value) -> bool:
-        """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
+        """Whether to sample a tensor at its texels' centres; this needs a fixed size."""
         sized = not isinstance(value, Constant) and not any(
             is_dynamic(s) for s in value.type.extent
         )
@@ -118,13 +118,13 @@ class Declarations:
     def _binding(
         self, kind: TextureKind, name: str, source: Value | Blob, layer: int | None, image: str
     ) -> TextureBinding:
-        """Declare a texture: an image of a format where that is possible, else a sampler."""
+        """Declare a texture: an image if format and image units allow it, else a sampler."""
         units, room = 0, 0
         if self.target.has_images and image in IMAGE_FORMATS:
             units = sum(isinstance(r.place, int) for r in self.reads)
             room = self.target.limits.fragment_images
             if self.stage == "compute":
-                units += 1  # the first is the result's
+                units += 1  # image 0 is the result
                 room = self.target.limits.compute_images
         is_image = units < room
         self.reads.append(Read(units if is_image else name, source, layer))
@@ -134,11 +134,11 @@ class Declarations:
         return binding
 
     def size(self, name: str, value: int) -> Expression:
-        """Return an int that layers of one kind differ in: a uniform, or in draws a number.
+        """Return a size as an int: a uniform in dispatches, a literal in most draws.
 
-        So one program serves all of them, and drivers compile a few for a whole network. A draw's
-        program has its numbers unless it shares them so (:mod:`..kernels.sharing`), as every
-        invocation of one pixel has to work with uniforms.
+        With uniforms, layers of different sizes share a program, so drivers compile few programs.
+        Draws get uniforms only for the sizes that :mod:`..kernels.sharing` chose, because literals
+        are faster and a draw has many short invocations.
         """
         names = self.target.uniform_sizes
         shared = self.stage == "compute" or names is None or name in names
@@ -147,14 +147,14 @@ class Declarations:
         return self.uniform(name, value)
 
     def uniform(self, name: str, value: int) -> Expression:
-        """Return an int as a uniform, so that compilers do not know it."""
+        """Return an int as a uniform, whose value compilers do not know."""
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
         return Uniform(f"u_{name}")
 
     @property
     def _shares_sizes(self) -> bool:
-        """Whether other layers may have the program with other sizes."""
+        """Whether other layers may use this program with other sizes."""
         return self.stage == "compute" or self.target.uniform_sizes != frozenset()
 
     def names_of(self, expr: Expr) -> dict[str, Expression]:
@@ -162,11 +162,11 @@ class Declarations:
         return {e.name: self.extent(e.size) for e in parts_of(expr) if isinstance(e, Extent)}
 
     def number(self, size: int) -> Expression:
-        """Return an int: a number, or a uniform where it is dynamic."""
+        """Return a size as a literal, or as a uniform if it is dynamic."""
         return self.extent(size) if is_dynamic(size) else integer(size)
 
     def extent(self, size: SymbolicInt) -> Expression:
-        """Return the uniform of a dynamic dimension, one for equal ones."""
+        """Return the uniform of a dynamic dimension; equal dimensions share one."""
         for name, size_of_name in self.sizes.items():
             if is_dynamic(size_of_name) and statically_equal(size_of_name, cast("int", size)):
                 return Uniform(f"u_{name}")
