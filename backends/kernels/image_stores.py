@@ -54,8 +54,9 @@ def _shuffled(
 ) -> None:
     """Write the stores of a pixel shuffle whose borders may be cropped.
 
-    Of C channels by * bx to a pixel, an invocation has those of all or of four, ``planes_of_store``
-    sees to it; the texel at (i, j) of each group of four takes a lane from each.
+    An invocation holds either all channels of the result, or four of them, for all by * bx pixels
+    of the shuffle (``convolution.planes_of_store``). The texel of pixel (i, j) collects one lane
+    for each channel.
     """
     shuffle, *cut = parts(group.written).store
     assert isinstance(shuffle, DepthToSpace)
@@ -83,12 +84,12 @@ def _shuffled(
 
 
 def named_planes(body: Body, values: Sequence[Expression]) -> list[Expression]:
-    """Return names of the vec4 of an invocation's planes, of which each texel takes lanes."""
+    """Declare variables for the planes' vec4, whose lanes several texels take."""
     return [body.let(f"value_p{k}", value) for k, value in enumerate(values)]
 
 
 def _has_all_planes(group: Group) -> bool:
-    """Whether an invocation has all planes, and not those of one texel."""
+    """Whether an invocation holds all planes, not only the planes of one texel."""
     return len(group.planes) == group.node.result.type.planes
 
 
@@ -100,7 +101,7 @@ def shuffled(
     Args:
         group: what an invocation computes.
         planes: names of the vec4 of its planes.
-        alone: of a texel with one channel, only that is stored.
+        alone: the result has one channel, so that only the first lane is stored.
     """
     shuffle = parts(group.written).store[0]
     assert isinstance(shuffle, DepthToSpace)
@@ -124,10 +125,10 @@ def _zeros_after(lanes: Sequence[Expression]) -> Expression:
 
 
 def _led_by(value: Expression, lane: int) -> Expression:
-    """Return a vec4 with a lane first, where only that is stored.
+    """Return a vec4 rotated so that a lane comes first; only this lane is stored.
 
-    Intel's compiler adds up a sum where the store takes it from: beside constants, every lane would
-    hold the registers of four during all loops, and spill. Mali's holds all texels, and spills.
+    A vec4 of the lane and zeros would spill: Intel's compiler accumulates in the registers of the
+    store, so each lane would occupy four during all loops; Mali's compiler holds all texels.
     """
     return value.lanes("xyzw"[lane:] + "xyzw"[:lane]) if lane else value
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
 
-# What a load returns outside the map: padding; any finite value; nothing, if no tap is outside.
+# The result of a load outside the map: the padding, any finite value, or undefined if no tap is
+# outside.
 Beside = Literal["padding", "anything", "nothing"]
 NAMES: dict[Beside, str] = {"padding": "load_x", "anything": "load_near", "nothing": "load_inside"}
 

@@ -1,7 +1,7 @@
-"""Loads of a kernel: a shader function for each.
+"""Loads of a kernel: one shader function for each.
 
-A uniform or a scattered load (``passes.placement.access``) is a function that gives one element,
-an aligned one gives a texel.
+The function of a uniform or scattered load (``passes.placement.access``) returns one element, the
+function of an aligned load a texel.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ LANE = "xyzw"
 
 
 def _select_lane() -> Function:
-    """Return a function that gives a component by its number.
+    """Return a function that selects a component by its number.
 
-    An index that varies would send the texel to memory and back where invocations are SIMD lanes.
+    On GPUs whose invocations are SIMD lanes, a variable index (``v[i]``) would store the texel to
+    memory and read it back.
     """
     v, i = Variable("v", VEC4), Variable("i", INT)
     body = Body()
@@ -65,9 +66,10 @@ SELECT_LANE = _select_lane()
 
 @dataclass(frozen=True)
 class LoadFunction:
-    """A load as a function of int parameters; of a scattered one, one for each lane.
+    """A call of a load's function; a scattered load calls it once for each lane.
 
-    ``offsets`` is what is added to parameters: loads that differ in nothing else share a function.
+    ``offsets`` are numbers to add to arguments, so that loads that differ only in them share a
+    function.
     """
 
     function: Function
@@ -79,7 +81,7 @@ class LoadFunction:
     def call(self, at: Mapping[str, Expression]) -> Expression:
         """Return the vec4 of four neighbours.
 
-        ``at`` has each coordinate, and the bindings that have one index for all lanes.
+        ``at`` has the coordinates, and the bindings whose index is the same for all lanes.
         """
         if self.kind == "aligned":
             return self._lane(at, 0)
@@ -116,7 +118,7 @@ class LoadFunction:
 
 
 def common_name(names: Sequence[str]) -> str:
-    """Return the words that all names begin with, or the first name where they have none."""
+    """Return the words that all names begin with, or the first name if there are none."""
     words = zip(*(name.split("_") for name in names), strict=False)
     same = takewhile(lambda alike: len(set(alike)) == 1, words)
     return "_".join(alike[0] for alike in same) or names[0]
@@ -132,14 +134,14 @@ class Reader:
     """Emits load functions into a shader.
 
     Attributes:
-        shader: where the functions go.
+        shader: receives the functions.
         lane: the variable of the result's lane axis.
-        lanes: its size.
-        fixed: variables whose value is known in this GPU pass, the batch entry.
+        lanes: the size of this axis.
+        fixed: variables with a known value in this GPU pass, such as the batch entry.
         bound: the names of bindings.
-        varying: those that differ between the four lanes.
-        declared: the functions there are, by all that makes one.
-        given: the names of what each gives.
+        varying: the bindings that differ between the four lanes.
+        declared: the functions, by access pattern, parameters and statements.
+        given: the names of the loads that share each function.
     """
 
     shader: ShaderBuilder
@@ -153,11 +155,11 @@ class Reader:
 
     @property
     def access(self) -> Access:
-        """Where loads are seen from."""
+        """The access patterns of loads for this result."""
         return Access(self.lane, self.lanes, self.varying)
 
     def along(self, counter: str, load: Load, operands: Sequence[Value]) -> bool:
-        """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
+        """Whether a uniform load walks along its operand's own lanes with a loop counter."""
         prepared = replace(load, sources=tuple(map(self._prepared, load.sources)))
         return self.access.along(counter, prepared, [v.type for v in operands], self.bound)
 
@@ -172,11 +174,11 @@ class Reader:
         """Emit the function of a load.
 
         Args:
-            name: of what the load gives; the function is called after it.
-            load: what to read.
-            operands: what the load's sources count.
-            roles: what the operands' textures are called after.
-            whole: give whole texels of a load that :meth:`along` holds for.
+            name: the name of the load, for the function.
+            load: the load.
+            operands: the tensors that the load's sources refer to by number.
+            roles: the names of the operands' textures.
+            whole: return whole texels; only for loads that :meth:`along` accepts.
         """
         sources = _reachable([self._prepared(s) for s in load.sources], self.lane, self.lanes)
         kind: Kind = "aligned"
@@ -219,7 +221,7 @@ class Reader:
         return LoadFunction(self.declared[key], kind, parameters, self, offsets)
 
     def _without_offsets(self, sources: Sequence[Source]) -> tuple[list[Source], dict[str, int]]:
-        """Return sources with b in place of b + 1 for a binding b that they have only so."""
+        """Replace ``b + n`` by ``b`` for each binding b that occurs only so; return each n."""
         offsets: dict[str, int] = {}
         exprs = [e for s in sources for e in (*s.index, *s.valid)]
         places = {e: e.args for x in exprs for e in walk(x) if self._moves(e)}
@@ -251,13 +253,13 @@ class Reader:
         return bound and isinstance(number, Num)
 
     def _prepared(self, source: Source) -> Source:
-        """Return a source with what is fixed put in and conditions that always hold left out."""
+        """Return a source with :attr:`fixed` substituted and constants folded."""
         index = tuple(fold(substitute(e, self.fixed)) for e in source.index)
         valid = tuple(fold(substitute(e, self.fixed)) for e in source.valid)
         return type(source)(source.operand, index, valid)
 
     def _named(self, body: Body, source: Source, value: Value, suffix: str) -> Source:
-        """Give indices that conditions test names of their own; return the source with those."""
+        """Declare variables for indices that conditions test; return the source with these."""
         names: dict[Expr, Expr] = {}
         tested = {e for v in source.valid for e in walk(v)}
         for axis, e in enumerate(source.index):
@@ -282,7 +284,7 @@ class Reader:
         t = value.type
 
         def named(name: str, expr: Expr) -> Expr:
-            """Give an expression that is used twice a name of its own."""
+            """Declare a variable for an expression that is used twice."""
             if isinstance(expr, (Num, Var)):
                 return expr
             body.let(name, self._int(expr))

@@ -1,7 +1,7 @@
-"""Loop nests: one kernel for every operator that says, as a nest, what an element is.
+"""The loop kernel: computes any operator from its loop nest.
 
-Where the innermost loop walks along an operand's own lanes, as a product of matrices does, it takes
-four steps at a time, so that each of that operand's texels is fetched once.
+If the innermost loop walks along an operand's own lanes, as in a matrix product, it takes four
+steps at a time and fetches each texel of the operand once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
-    """Lower any node whose kernel gives a nest.
+    """Lower any node whose operator has a loop nest.
 
     Raises:
         InternalError: for an operator that has neither a nest nor a kernel of its own.
@@ -74,7 +74,7 @@ def _nest(node: Node) -> tuple[Nest, tuple[int, ...]]:
 
 
 def check_planes(node: Node, target: Target) -> None:
-    """Refuse a loop nest that reads a tensor of more planes, each a texture, than there are units.
+    """Refuse a loop nest that reads a tensor whose 2D textures exceed the texture units.
 
     Raises:
         ShadergenError: SG0402.
@@ -346,7 +346,7 @@ class _Nest:
 
 
 def _described(op: Op) -> str:
-    """Return what an operator computes, for people."""
+    """Return a description of an operator, for the shader's header."""
     if isinstance(op, IndexMapped):
         return f"{_described(op.kernel)} through index maps"
     return f"element-wise {op.expr}" if isinstance(op, Pointwise) else type(op).__name__
@@ -360,7 +360,7 @@ def _adds(step: Expr, name: str) -> bool:
 
 
 def _elements(node: Node, group: Group) -> int:
-    """Return how many elements a pass computes."""
+    """Return the number of result elements that a pass computes."""
     t = node.result.type
     if not t.in_planes:
         return t.size // t.layers

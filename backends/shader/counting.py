@@ -1,7 +1,8 @@
-"""Counts of what an invocation of a program does: loops times their trips, functions where called.
+"""Operation counts of one invocation of a program.
 
-Vectors of four are counted: an operation on one float is a quarter. Arithmetic of ints does
-not count, nor do constants in the text. Branches count as taken.
+A loop body counts once for each trip, a function once for each call, a branch as taken. The unit is
+a vector of four: an operation on one float counts a quarter. Integer arithmetic and literals do not
+count.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _none() -> defaultdict[str, int]:
 
 @dataclass
 class Counts:
-    """How often an invocation does each thing.
+    """Operation counts of one invocation.
 
     Attributes:
         reads: of texels, by their kind.

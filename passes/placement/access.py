@@ -1,11 +1,10 @@
 """Access patterns: the texels that four neighbours along the result's lane axis load.
 
-A kernel computes these four at once. A load is
+An invocation computes four neighbours at once. A load is
 
-- **uniform** when its index does not depend on that axis: one element for all four lanes;
-- **aligned** when it reads, along the operand's own lane axis, the same four neighbours or a whole
-  number of texels further: one texel;
-- **scattered** otherwise: an element for each lane.
+- **uniform** if its index does not depend on the result's lane axis: all lanes read one element;
+- **aligned** if the four lanes read one whole texel, along the operand's own lane axis;
+- **scattered** otherwise: each lane reads an element of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def lane_coordinate(t: TensorType) -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """Where loads are seen from.
+    """The result's lane axis, which decides the access pattern of loads.
 
     Attributes:
         lane: the variable of the result's lane axis.

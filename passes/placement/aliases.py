@@ -1,4 +1,4 @@
-"""Aliases: tensors that are some planes of another tensor's texture.
+"""Aliases: tensors that are stored in some planes of another tensor's texture.
 
 A node whose choice is ``alias`` computes nothing. The operands of a Concat are aliases of its
 result's texture; the result of a Slice is an alias of its operand's. Each texture has one owner;

@@ -1,4 +1,4 @@
-"""Which halo of a map spares a convolution the tests of its borders."""
+"""The halo of a map that saves a convolution the border tests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from ...ir.graph import Value
     from ..kernel_ops import Parts
 
-WIDEST = 16  # texels: beyond, small pictures would be mostly halo
+WIDEST = 16  # texels; with more, small pictures would be mostly halo
 
 
 def halo_for(p: Parts) -> Halo | None:
     """Return the halo that holds the padding of a convolution, or None if none can.
 
-    Zeros beside the map are no padding where a prologue or a guard changes what is read.
+    A halo of zeros does not help if a prologue or ``zero_guard`` changes the loaded zeros.
     """
     conv = p.kernel
     if type(conv) is not Conv or conv.enlarged != (1, 1) or any(map(is_dynamic, conv.pads)):

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from ...ir.types import TensorType
     from .target import Target
 
-MAX_UNROLLED = 7  # taps of a row: beyond, drivers compile long for little
+MAX_UNROLLED = 7  # taps of a row; unrolling more saves little and compiles slowly
 
 
 def is_parameter(value: Value, result: TensorType) -> bool:
-    """Whether a value goes into the code: a number, or one for each channel of planes."""
+    """Whether a value is a constant number, or has one constant for each channel of a map."""
     if not isinstance(value, Constant):
         return False
     if value.type.size == 1:
@@ -35,7 +35,7 @@ def is_parameter(value: Value, result: TensorType) -> bool:
 
 
 def is_direct(node: Node) -> bool:
-    """Whether a convolution has a kernel of its own: maps in planes and constant weights."""
+    """Whether a node is a convolution of channel-packed maps with constant weights."""
     p = parts(node)
     if not isinstance(p.kernel, Conv):
         return False
@@ -45,12 +45,12 @@ def is_direct(node: Node) -> bool:
 
 
 def is_separable(node: Node) -> bool:
-    """Whether a node is two convolutions in one kernel."""
+    """Whether a node is a fused separable convolution."""
     return isinstance(parts(node).kernel, SeparableConv)
 
 
 def has_weights(node: Node) -> bool:
-    """Whether a node's kernel has the weights of a convolution, or of a pair of them."""
+    """Whether a node is a direct or a fused separable convolution."""
     return is_direct(node) or is_separable(node)
 
 
@@ -62,7 +62,7 @@ def joins_planes(node: Node) -> bool:
 
 
 def cuts_planes(node: Node) -> bool:
-    """Whether a node takes whole planes, one after the other, out of a map."""
+    """Whether a node is a slice of consecutive whole planes of a map."""
     op = node.op
     if not isinstance(op, Slice) or not (
         node.result.type.in_planes and node.inputs[0].type.in_planes
@@ -76,7 +76,7 @@ def cuts_planes(node: Node) -> bool:
 
 
 def before_store(node: Node) -> Node:
-    """Return the node as its invocations compute it, before its store rearranges what they have."""
+    """Return the node without its scatter epilogue: what its invocations compute."""
     p = parts(node)
     layout = node.result.type.layout
     if not p.store or layout is None:
@@ -98,13 +98,13 @@ def input_planes(shape: tuple[int, ...], groups: int, plane: int) -> range:
 
 
 def planes_in_a_pass(t: TensorType, target: Target) -> int:
-    """Return how many planes of a result one fragment pass writes at most; of rows, one layer."""
+    """Return how many planes one fragment pass writes at most; 1 for row-packed results."""
     most = target.limits.draw_buffers
     return shared_out(t, min(most, target.planes_per_pass or most))
 
 
 def shared_out(t: TensorType, limit: int) -> int:
-    """Return the planes of each of the fewest passes, shared out evenly."""
+    """Return the planes of one pass, if as few passes as possible share them evenly."""
     if not t.in_planes:
         return 1
     passes = -(-t.planes // limit)
@@ -114,8 +114,8 @@ def shared_out(t: TensorType, limit: int) -> int:
 def tensor_operands(node: Node) -> tuple[Value, ...]:
     """Return the operands that a node's GPU passes read as textures, each once.
 
-    What a kernel computes with always lies in a texture, but for a convolution's weights; operands
-    of formulas only where they are not parameters.
+    These are the kernel's operands except a convolution's weights, and the operands of formulas
+    except parameters (:func:`is_parameter`).
     """
     p = parts(node)
     kernel, formula = p.operands, p.extras
@@ -128,10 +128,10 @@ def tensor_operands(node: Node) -> tuple[Value, ...]:
 
 
 def computes_in_full(node: Node) -> bool:
-    """Whether a node computes in 32 bits whatever its tensors are stored in.
+    """Whether a node computes in 32 bits even if its tensors are stored in 16 bits.
 
-    Loops do, whose sums and extremes lose too much in 16, formulas that count, and integers, whose
-    products are exact.
+    Loops do, because sums and extremes lose too much in 16 bits. So do formulas of coordinates,
+    and integers, whose products must be exact.
     """
     if {v.type.dtype for v in (node.result, *node.inputs)} != {"float32"}:
         return True
@@ -141,7 +141,7 @@ def computes_in_full(node: Node) -> bool:
 
 
 def precision(node: Node) -> Precision:
-    """Return the precision that a node's shaders compute in: 16 bits if all textures have them."""
+    """Return the precision of a node's shaders: mediump only if all its textures have 16 bits."""
     if node.choice.precision != "mediump" or computes_in_full(node):
         return "highp"
     tensors = (node.result, *tensor_operands(node))
@@ -189,14 +189,14 @@ def _kind(node: Node) -> str:
 
 
 def unrolls_rows(conv: Conv, kw: int, columns: int) -> bool:
-    """Whether an invocation of so many pixels of a row unrolls its taps, which share inputs."""
+    """Whether the taps of a row are unrolled because the pixels of an invocation share inputs."""
     step, stride = conv.dilations[1], conv.strides[1]
     apart = {k * step for k in range(1, kw)} & {i * stride for i in range(1, columns)}
     return bool(apart) and kw <= MAX_UNROLLED
 
 
 def planes_share_a_program(node: Node) -> bool:
-    """Whether kernels of a node's planes differ in the number of the plane alone."""
+    """Whether one program, with the plane as a variable, can compute all planes of a node."""
     p = parts(node)
     if isinstance(p.kernel, Conv) and is_direct(node):
         even = p.kernel.groups == 1 or is_depthwise(p.operands[1].shape, p.kernel.groups)
@@ -207,9 +207,9 @@ def planes_share_a_program(node: Node) -> bool:
 
 
 def entries_share_a_program(node: Node) -> bool:
-    """Whether kernels of a map's batch entries differ in the number of the entry alone.
+    """Whether one program, with the entry as a variable, can compute all batch entries of a map.
 
-    Where that decides which tensor is read, of several that are joined, each entry reads its own.
+    It cannot if entries read different tensors, as after a concatenation along the batch axis.
     """
     t = node.result.type
     if not t.in_planes or is_one(t.shape[0]):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def tuning_key(node: Node, target: Target) -> str:
-    """Return the tuning key of a placed node; of its choice only the arithmetic is part of it."""
+    """Return the tuning key of a placed node; its choice counts only by precision and sums."""
     operands = [f"{node.inputs.index(v)}: {_operand(v)}" for v in dict.fromkeys(node.inputs)]
     order = [str(node.inputs.index(v)) for v in node.inputs]
     results = ", ".join(type_text(r.type.without_slot()) for r in node.results)
@@ -35,6 +35,6 @@ def _operand(value: Value) -> str:
     kind = "result"
     if isinstance(value, Constant):
         kind = "constant"
-    elif isinstance(value, Input):  # the application's textures are read otherwise
+    elif isinstance(value, Input):  # shaders read the application's textures differently
         kind = "input"
     return f"{kind} {type_text(value.type.without_slot())}"
