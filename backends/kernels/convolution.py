@@ -108,13 +108,9 @@ def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> I
 
 
 def _auto_allows(node: Node, size: int, target: Target, are_constants: bool) -> bool:
-    """Whether ``--weights auto`` allows a draw to have its weights as constants, or in a loop.
+    """Whether ``--weights auto`` allows constants in a draw, or else weights that are read.
 
-    Args:
-        node: the convolution.
-        size: bytes of the draw's weights as constants.
-        target: of the build.
-        are_constants: ask for constants; otherwise for weights that a loop reads.
+    ``size`` is the bytes of the draw's weights as constants.
     """
     few = size <= CONSTANT_BUDGET * 4
     if target.prefers_constants:
@@ -386,19 +382,12 @@ def growth_by_pixels(choice: Choice, conv: Conv) -> Growth | None:
     return Growth(two, three, across - 2)
 
 
-def _program_key(node: Node) -> Hashable:
+def _key(node: Node) -> Hashable:
     if isinstance(node.op, WinogradProducts):  # the tile size is only a number in the program
         return WinogradProducts.__name__
     return convolution_key(node)
 
 
 CONVOLUTION = Family(
-    _runs_directly,
-    choices,
-    lower_convolution,
-    why_not_compute,
-    ends,
-    _growth,
-    _program_key,
-    expand,
+    _runs_directly, choices, lower_convolution, why_not_compute, ends, _growth, _key, expand
 )
