@@ -25,12 +25,13 @@ from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
 from ...ir.types import LANES, fits_half, fits_int8
 from ...passes.kernel_ops import StripProducts, WinogradConv, WinogradProducts, WinogradTiles, parts
+from ...passes.kernel_ops.winograd import bias_shares
 from ...passes.placement.kinds import at_default, before_store, is_direct, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Conditional, Variable, vec4
+from ..shader.expressions import Conditional, Number, Variable, vec4
 from ..shader.statements import Body
-from ..shader.types import VEC4
+from ..shader.types import FLOAT, VEC4
 from . import family
 from .convolution_loops import INPUT_PLANE, looped
 from .convolution_slices import expand, slices
@@ -226,7 +227,12 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         shader.weights(blob, storage)
     body = Body()
     body.let(CORNER.name, first_tap(shader, conv, blocks.diagonal))
-    starts = first_sums(bias, conv, group, shader)
+    starts = first_sums(bias, group, shader)
+    if bias and isinstance(conv, WinogradProducts):
+        position = body.let("position", PIXEL.y % conv.positions)
+        at = position // conv.patch, position % conv.patch
+        share = body.let("bias_share", bias_share(conv.tile, *at))
+        starts = [share * start for start in starts]
     names = group.results
     sums = Sums(body, shader, node)
     named = names_weights(node, node.choice, target)
@@ -295,23 +301,29 @@ def weight_format(data: np.ndarray, target: Target, precision: Precision) -> Tex
     return "rgba16f" if narrow or precision == "mediump" else "rgba32f"
 
 
-def first_sums(
-    bias: list[Value], conv: Conv, group: Group, shader: ShaderBuilder
-) -> list[Expression]:
-    """Return the accumulators' initial values: the bias.
-
-    Winograd's products take it at one position of the patch, from which it reaches all pixels.
-    """
+def first_sums(bias: list[Value], group: Group, shader: ShaderBuilder) -> list[Expression]:
+    """Return the accumulators' initial values: the bias."""
     if not bias:
         return [vec4(0.0)] * len(group.planes)
-    vectors = [
+    return [
         shader.channel_vector(bias[0], group.plane(k), number)
         for k, number in enumerate(map(group.number, range(len(group.planes))))
     ]
-    if not isinstance(conv, WinogradProducts):
-        return vectors
-    biased = (PIXEL.y % conv.positions).equals(conv.biased)
-    return [Conditional(biased, v, vec4(0.0)) for v in vectors]
+
+
+def bias_share(tile: int, row: Expression, column: Expression) -> Expression:
+    """Return the share of a bias that Winograd's products take at a position in a patch."""
+    first, second = (_share(bias_shares(tile), line) for line in (row, column))
+    return first * second
+
+
+def _share(shares: Sequence[float], line: Expression) -> Expression:
+    """Return the share of a line, one of those that are not zero."""
+    value: Expression = Number(0.0, FLOAT)
+    for n, share in reversed(list(enumerate(shares))):
+        if share:
+            value = Conditional(line.equals(n), Number(share, FLOAT), value)
+    return value
 
 
 def rows_of(

@@ -129,10 +129,10 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     body = Body()
     body.let(CORNER.name, first_tap(shader, conv))
     totals = Sums(body, shader, second)
-    for name, start_sum in zip(names, first_sums(bias2, Conv(), group, shader), strict=True):
+    for name, start_sum in zip(names, first_sums(bias2, group, shader), strict=True):
         totals.declare([name + end for end in ends], start_sum)
     load = loader(shader, conv, p, x, inner)
-    (start_between,) = first_sums(bias, conv, inner, shader)
+    (start_between,) = first_sums(bias, inner, shader)
     with body.loop(PLANE.name, shader.size("intermediate_planes", between.planes)) as plane:
         between_sums = Sums(body, shader, first)
         held = between_sums.declare(["depthwise" + end for end in ends], start_between)

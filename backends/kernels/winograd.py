@@ -57,7 +57,7 @@ IN_STRIPS = (StripPatches, StripProducts, StripRows, StripColumns)
 STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles, *IN_STRIPS)
 LINES = 2  # of a transformed patch that an invocation computes at most: all take long to compile
 PLACES = 12  # scalars of a transform beside its vectors: positions and sizes
-EXACT = (2,)  # tiles whose transforms add and halve; those of 4x4 divide by 6
+EXACT = (2,)  # tiles whose transforms only add and halve
 # Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
 # takes half a second for as many, and over a second for twice as many.
 TILED_BUDGET = CONSTANT_BUDGET // 2

@@ -19,15 +19,15 @@ from ...ir.ops import Conv
 from ...ir.types import LANES
 from ...passes.kernel_ops import StripColumns, StripPatches, StripProducts, StripRows, parts
 from ...passes.kernel_ops.fused import Parts, assemble
-from ...passes.kernel_ops.winograd import ONE, of_patch, of_result
+from ...passes.kernel_ops.winograd import of_patch, of_result
 from ...passes.kernel_ops.winograd_strips import PAIR
 from ...passes.placement.kinds import entries_share_a_program, planes_in_a_pass
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Conditional, Variable, integer, ivec2, offset, vec4
+from ..shader.expressions import Variable, integer, ivec2, offset, vec4
 from ..shader.statements import Body, needed
 from ..shader.types import VEC4
-from .convolution import rows_of, weight_format
+from .convolution import bias_share, rows_of, weight_format
 from .convolution_loops import INPUT_PLANE, ROW, multiply
 from .fragment_blocks import in_one_array
 from .input_loader import CORNER, less_padding
@@ -243,13 +243,16 @@ def _products(shader: ShaderBuilder, node: Node, group: Group, op: StripProducts
     patch_column = body.let("patch_column", part - first * k)
     position = body.let("position", PIXEL.y % k * k + patch_column)
     column = body.let("column", (PIXEL.x - part * pairs) * PAIR)
+    if bias:
+        row = body.let("patch_row", PIXEL.y % k)
+        share = body.let("bias_share", bias_share(op.tile, row, patch_column))
     sums = Sums(body, shader, node)
     names = [[f"result_p{q}_x{h}" for h in range(PAIR)] for q in range(op.planes)]
     for q, own in enumerate(names):
         start: Expression = vec4(0.0)
         if bias:
             vector = shader.channel_vector(bias[0], first * op.planes + q)
-            start = Conditional(position.equals(ONE * k + ONE), vector, start)
+            start = share * vector
         sums.declare(own, start)
     per_position = shader.size("rows_per_position", depth * op.planes * width)
     body.let(ROW.name, (first * (k * k) + position) * per_position)

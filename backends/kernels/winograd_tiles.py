@@ -22,7 +22,7 @@ from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.types import LANES
 from ...passes.kernel_ops import WinogradConv, WinogradTiles, parts
-from ...passes.kernel_ops.winograd import ONE, of_patch, of_result
+from ...passes.kernel_ops.winograd import bias_shares, of_patch, of_result
 from ...passes.placement.kinds import entries_share_a_program
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable, integer, offset, vec4
@@ -77,7 +77,7 @@ def _draw(node: Node, group: BlockGroup, op: WinogradTiles, shader: ShaderBuilde
     m, k = op.tile, op.patch
     shape = op.packed_shape(w.shape)
     columns = cut_weights(op.packed(w.data), 1, group.planes)
-    starts = first_sums(bias, op, group, shader)
+    starts = first_sums(bias, group, shader)
     _, _, height, width = node.result.shape
     pixels = list(product(range(m), repeat=2))
     body = Body()
@@ -216,7 +216,7 @@ def _dispatch(node: Node, group: Group, target: Target) -> GpuPass:
     body.comment("corner: the first pixel of the patch; m: the sums at the positions of the patch.")
     body.let(CORNER.name, less_padding(shader, PIXEL, op.pads))
     load = loader(shader, op, p, x, group)
-    starts = first_sums(bias, op, group, shader)
+    starts = first_sums(bias, group, shader)
     found = _sum_by_plane(body, columns, load, starts, Sums(body, shader, node), op)
     for (i, j, end), (out, name) in product(group.pixels, enumerate(group.results)):
         body.let(name + end, found[j, i, out])
@@ -249,7 +249,7 @@ def _sum_by_plane(
         body: where to.
         columns: weights by position, input plane, output plane, column and lane.
         load: gives a texel of the input.
-        starts: the bias of each output plane, which all pixels take from the position ``ONE``.
+        starts: the bias of each output plane.
         sums: declares accumulators.
         op: the tiles.
 
@@ -257,10 +257,12 @@ def _sum_by_plane(
         The pixels of the tile by row, column and output plane.
     """
     m, k = op.tile, op.patch
+    shares = bias_shares(m)
     totals: dict[tuple[int, int, int], Variable] = {}
     for out, start in enumerate(starts):
         for i, j in product(range(k), repeat=2):
-            first = start if (i, j) == (ONE, ONE) else vec4(0.0)
+            share = shares[i] * shares[j]
+            first = vec4(0.0) if not share else start if share == 1.0 else share * start
             (totals[i, j, out],) = sums.declare([f"m{i}{j}_{out}"], first)
     for plane in range(columns.shape[1]):
         body.comment(f"the patch of input plane {plane}")

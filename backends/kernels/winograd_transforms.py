@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.types import LANES
 from ...passes.kernel_ops import StripPatches, WinogradPatches, WinogradResult, parts
-from ...passes.kernel_ops.winograd import of_patch, of_result
+from ...passes.kernel_ops.winograd import FAR, NEAR, of_patch, of_result
 from ...passes.placement.halos import holds_padding
 from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
@@ -91,14 +91,22 @@ def transformed(
         a, b, c, e = d
         return [a + b + c, b - c - e]
     a, b, c, e, f, g = d
+    near, far = NEAR**2, FAR**2
     if (kind, tile) == ("patches", 4):
-        p, q = let("p", f - 4.0 * c), let("q", e - 4.0 * b)
-        r, s = let("r", f - c), let("s", 2.0 * (e - b))
-        first, last = 4.0 * (a - c) - c + f, 4.0 * (b - e) - e + g
-        return [first, p + q, p - q, r + s, r - s, last]
+        p, q = let("p", f - far * c), let("q", e - far * b)
+        r, s = let("r", f - near * c), let("s", e - near * b)
+        first = (near * far) * a - (near + far) * c + f
+        last = (near * far) * b - (near + far) * e + g
+        both = [p + NEAR * q, p - NEAR * q, r + FAR * s, r - FAR * s]
+        return [first, *both, last]
     if (kind, tile) == ("result", 4):
         p, q, r, s = let("p", b + c), let("q", b - c), let("r", e + f), let("s", e - f)
-        return [a + p + r, q + 2.0 * s, p + 4.0 * r, q + 8.0 * s + g]
+        return [
+            a + p + r,
+            NEAR * q + FAR * s,
+            near * p + far * r,
+            NEAR**3 * q + FAR**3 * s + g,
+        ]
     raise InternalError(f"no transform of {kind} for {tile}x{tile} tiles")
 
 

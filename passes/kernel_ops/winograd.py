@@ -3,7 +3,8 @@
 A tile of m x m results of stride 1 reads a patch of k x k elements, k = m + 2. With d the patch and
 g the kernel, y = A' [(G g G') * (B' d B)] A, where * multiplies element by element: k*k products
 for each pair of channels in place of 9*m*m. Source: Lavin and Gray, Fast Algorithms for
-Convolutional Neural Networks (2015); points 0, 1, -1, infinity, and 2, -2 for m = 4.
+Convolutional Neural Networks (2015). The points are 0, 1, -1 and infinity for m = 2; for m = 4 see
+``NEAR``.
 
 Tiles of a map are numbered in row order. Their transforms are stored as a map again: tile t is in
 column t % columns of tile row t / columns, and each tile row is k*k rows of the map, one for every
@@ -14,6 +15,7 @@ invocation can write all pixels of a tile, one operator does all three steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,27 +35,42 @@ if TYPE_CHECKING:
 TAPS = 3  # of the kernels, along each axis
 PIECE = 1024  # kernels in one product: more would start threads, which takes six times as long
 TILES = (2, 4)  # sizes of tiles there are transforms for
-ONE = 1  # the row and column of A' [.] A that all results are the sum of: the point 1
+# The points of 4x4 tiles are 0, both signs of these, and infinity. Results are then about a quarter
+# as far off as with the points 1 and 2, and every factor of B' and A' is exact in 16 bits or more.
+NEAR, FAR = 0.75, 1.5
+_N2, _F2 = NEAR**2, FAR**2
 
 _PATCH = {
     2: ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
     4: (
-        (4, 0, -5, 0, 1, 0),
-        (0, -4, -4, 1, 1, 0),
-        (0, 4, -4, -1, 1, 0),
-        (0, -2, -1, 2, 1, 0),
-        (0, 2, -1, -2, 1, 0),
-        (0, 4, 0, -5, 0, 1),
+        (_N2 * _F2, 0, -_N2 - _F2, 0, 1, 0),
+        (0, -NEAR * _F2, -_F2, NEAR, 1, 0),
+        (0, NEAR * _F2, -_F2, -NEAR, 1, 0),
+        (0, -FAR * _N2, -_N2, FAR, 1, 0),
+        (0, FAR * _N2, -_N2, -FAR, 1, 0),
+        (0, _N2 * _F2, 0, -_N2 - _F2, 0, 1),
     ),
 }
 _KERNEL = {
-    2: ((2, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 2)),  # halves
-    4: ((6, 0, 0), (-4, -4, -4), (-4, 4, -4), (1, 2, 4), (1, -2, 4), (0, 0, 24)),  # of 24
+    2: ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
+    4: (
+        (1 / (_N2 * _F2), 0, 0),
+        *(
+            tuple(p**i / (2 * p**2 * (p**2 - other**2)) for i in range(TAPS))
+            for point, other in ((NEAR, FAR), (FAR, NEAR))
+            for p in (point, -point)
+        ),
+        (0, 0, 1),
+    ),
 }
-_KERNEL_SCALE = {2: 2.0, 4: 24.0}
 _RESULT = {
     2: ((1, 1, 1, 0), (0, 1, -1, -1)),
-    4: ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
+    4: (
+        (1, 1, 1, 1, 1, 0),
+        (0, NEAR, -NEAR, FAR, -FAR, 0),
+        (0, _N2, _N2, _F2, _F2, 0),
+        (0, NEAR**3, -(NEAR**3), FAR**3, -(FAR**3), 1),
+    ),
 }
 
 
@@ -64,12 +81,26 @@ def of_patch(tile: int) -> NDArray[np.float64]:
 
 def of_kernel(tile: int) -> NDArray[np.float64]:
     """Return G, (k, 3)."""
-    return np.array(_KERNEL[tile], np.float64) / _KERNEL_SCALE[tile]
+    return np.array(_KERNEL[tile], np.float64)
 
 
 def of_result(tile: int) -> NDArray[np.float64]:
     """Return A', (m, k)."""
     return np.array(_RESULT[tile], np.float64)
+
+
+@cache
+def bias_shares(tile: int) -> tuple[float, ...]:
+    """Return v with A' v = 1.
+
+    If position (i, j) takes a bias times v[i] v[j], every result has the bias.
+    """
+    if tile == 2:
+        return 0.0, 1.0, 0.0, 0.0  # the point 1
+    shares = np.zeros(tile + TAPS - 1)
+    read = [0, 1, 3, 5]  # as few as there can be
+    shares[read] = np.linalg.solve(of_result(tile)[:, read], np.ones(tile))
+    return tuple(map(float, shares))
 
 
 def transformed(w: NDArray[np.floating], tile: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
@@ -193,11 +224,6 @@ class WinogradProducts(Tiled, Conv):
     def positions(self) -> int:
         return self.patch**2
 
-    @property
-    def biased(self) -> int:
-        """The position that takes the bias."""
-        return ONE * self.patch + ONE
-
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd products need 3x3 weights")
         require(
@@ -218,7 +244,8 @@ class WinogradProducts(Tiled, Conv):
         split = x.reshape(n, c, height // k2, k2, width)
         y = np.einsum("ncrpj,ocp->norpj", split, u.reshape(*u.shape[:2], k2))
         if bias:
-            y[:, :, :, self.biased] += bias[0].reshape(-1, 1, 1)
+            shares = bias_shares(self.tile)
+            y += bias[0].reshape(-1, 1, 1, 1) * np.outer(shares, shares).reshape(k2, 1)
         return y.reshape(n, len(w), height, width)
 
     def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:

@@ -19,7 +19,7 @@ import numpy as np
 from ...ir.ops.base import Op, require
 from ...ir.ops.convolution import Conv
 from ...ir.types import LANES, TensorType
-from .winograd import ONE, TAPS, TILES, Tiled, WinogradPatches, of_result, transformed
+from .winograd import TAPS, TILES, Tiled, WinogradPatches, bias_shares, of_result, transformed
 
 if TYPE_CHECKING:
     from ...ir.indexing import PadMode
@@ -146,7 +146,8 @@ class StripProducts(Tiled, Conv):
         split = split.reshape(n, w.shape[1], -1, k, self.columns, k)
         y = np.einsum("ncriqj,ocij->noriqj", split, u)
         if bias:
-            y[:, :, :, ONE, :, ONE] += bias[0].reshape(-1, 1, 1)
+            shares = np.array(bias_shares(self.tile))
+            y += bias[0].reshape(-1, 1, 1, 1, 1) * shares.reshape(-1, 1, 1) * shares
         groups, rows = -(-o // LANES) // self.planes, y.shape[2] * k
         y = np.pad(y, ((0, 0), (0, -o % LANES), *[(0, 0)] * 4))
         # n, g, q, lane, row, pair, h, j -> n, h, q, lane, row, g, j, pair

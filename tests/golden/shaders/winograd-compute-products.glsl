@@ -38,7 +38,9 @@ void main() {
     int row = block / u_blocks_across;
     ivec2 pixel = ivec2(block - row * u_blocks_across, row);
     ivec2 corner = pixel;
-    vec4 result = pixel.y % 16 == 5 ? vec4(0.0, 0.5, 1.0, 1.5) : vec4(0.0);
+    int position = pixel.y % 16;
+    float bias_share = (position / 4 == 1 ? 1.0 : 0.0) * (position % 4 == 1 ? 1.0 : 0.0);
+    vec4 result = bias_share * vec4(0.0, 0.5, 1.0, 1.5);
     int weight_row = (plane * 16 + pixel.y % 16) * u_rows_per_tap;
     ivec2 tap = corner;
     vec4 texel = load_x(tap);

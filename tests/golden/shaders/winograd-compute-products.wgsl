@@ -30,7 +30,9 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var row: i32 = block / sizes.u_blocks_across;
     var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row);
     var corner: vec2i = pixel;
-    var result: vec4f = select(vec4f(0.0), vec4f(0.0, 0.5, 1.0, 1.5), pixel.y % 16 == 5);
+    var position: i32 = pixel.y % 16;
+    var bias_share: f32 = select(0.0, 1.0, position / 4 == 1) * select(0.0, 1.0, position % 4 == 1);
+    var result: vec4f = bias_share * vec4f(0.0, 0.5, 1.0, 1.5);
     var weight_row: i32 = (plane * 16 + pixel.y % 16) * sizes.u_rows_per_tap;
     var tap: vec2i = corner;
     var texel: vec4f = load_x(tap);

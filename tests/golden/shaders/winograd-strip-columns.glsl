@@ -20,8 +20,8 @@ void main() {
     ivec2 first = ivec2(pixel.x / 4, pixel.y / 4 * 6);
     int layer = pixel.x % 4;
     int line = pixel.y % 4;
-    vec4 factors0_0 = line == 0 ? vec4(1.0, 1.0, 1.0, 1.0) : (line == 1 ? vec4(0.0, 1.0, -1.0, 2.0) : (line == 2 ? vec4(0.0, 1.0, 1.0, 4.0) : vec4(0.0, 1.0, -1.0, 8.0)));
-    vec4 factors0_4 = line == 0 ? vec4(1.0, 0.0, 0.0, 0.0) : (line == 1 ? vec4(-2.0, 0.0, 0.0, 0.0) : (line == 2 ? vec4(4.0, 0.0, 0.0, 0.0) : vec4(-8.0, 1.0, 0.0, 0.0)));
+    vec4 factors0_0 = line == 0 ? vec4(1.0, 1.0, 1.0, 1.0) : (line == 1 ? vec4(0.0, 0.75, -0.75, 1.5) : (line == 2 ? vec4(0.0, 0.5625, 0.5625, 2.25) : vec4(0.0, 0.421875, -0.421875, 3.375)));
+    vec4 factors0_4 = line == 0 ? vec4(1.0, 0.0, 0.0, 0.0) : (line == 1 ? vec4(-1.5, 0.0, 0.0, 0.0) : (line == 2 ? vec4(2.25, 0.0, 0.0, 0.0) : vec4(-3.375, 1.0, 0.0, 0.0)));
     vec4 result = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
         vec4 d0 = texelFetch(u_x, ivec3(first + ivec2(0 * u_columns, patch_row), layer), 0);

@@ -21,8 +21,8 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var first: vec2i = vec2i(pixel.x / 4, pixel.y / 4 * 6);
     var layer: i32 = pixel.x % 4;
     var line: i32 = pixel.y % 4;
-    var factors0_0: vec4f = select(select(select(vec4f(0.0, 1.0, -1.0, 8.0), vec4f(0.0, 1.0, 1.0, 4.0), line == 2), vec4f(0.0, 1.0, -1.0, 2.0), line == 1), vec4f(1.0, 1.0, 1.0, 1.0), line == 0);
-    var factors0_4: vec4f = select(select(select(vec4f(-8.0, 1.0, 0.0, 0.0), vec4f(4.0, 0.0, 0.0, 0.0), line == 2), vec4f(-2.0, 0.0, 0.0, 0.0), line == 1), vec4f(1.0, 0.0, 0.0, 0.0), line == 0);
+    var factors0_0: vec4f = select(select(select(vec4f(0.0, 0.421875, -0.421875, 3.375), vec4f(0.0, 0.5625, 0.5625, 2.25), line == 2), vec4f(0.0, 0.75, -0.75, 1.5), line == 1), vec4f(1.0, 1.0, 1.0, 1.0), line == 0);
+    var factors0_4: vec4f = select(select(select(vec4f(-3.375, 1.0, 0.0, 0.0), vec4f(2.25, 0.0, 0.0, 0.0), line == 2), vec4f(-1.5, 0.0, 0.0, 0.0), line == 1), vec4f(1.0, 0.0, 0.0, 0.0), line == 0);
     var result: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
         var d0: vec4f = textureLoad(u_x, first + vec2i(0 * sizes.u_columns, patch_row), layer, 0);

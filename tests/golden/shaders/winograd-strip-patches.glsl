@@ -36,7 +36,7 @@ void main() {
     int x3 = min(corner.x + 3, u_width_in - 1);
     int x4 = min(corner.x + 4, u_width_in - 1);
     int line = patch_line;
-    vec4 factors0_0 = line == 0 ? vec4(4.0, -5.0, 1.0, 0.0) : (line == 1 ? vec4(-4.0, -4.0, 1.0, 1.0) : (line == 2 ? vec4(4.0, -4.0, -1.0, 1.0) : (line == 3 ? vec4(-2.0, -1.0, 2.0, 1.0) : (line == 4 ? vec4(2.0, -1.0, -2.0, 1.0) : vec4(4.0, -5.0, 1.0, 0.0)))));
+    vec4 factors0_0 = line == 0 ? vec4(1.265625, -2.8125, 1.0, 0.0) : (line == 1 ? vec4(-1.6875, -2.25, 0.75, 1.0) : (line == 2 ? vec4(1.6875, -2.25, -0.75, 1.0) : (line == 3 ? vec4(-0.84375, -0.5625, 1.5, 1.0) : (line == 4 ? vec4(0.84375, -0.5625, -1.5, 1.0) : vec4(1.265625, -2.8125, 1.0, 0.0)))));
     vec4 s0 = vec4(0.0);
     vec4 s1 = vec4(0.0);
     vec4 s2 = vec4(0.0);
@@ -64,11 +64,11 @@ void main() {
     vec4 t2 = x2 == corner.x + 2 ? s2 : vec4(0.0);
     vec4 t3 = x3 == corner.x + 3 ? s3 : vec4(0.0);
     vec4 t4 = x4 == corner.x + 4 ? s4 : vec4(0.0);
-    vec4 p = t4 - 4.0 * t2;
-    vec4 q = t3 - 4.0 * t1;
-    vec4 value0 = 4.0 * (t0 - t2) - t2 + t4;
-    vec4 value1 = p + q;
-    vec4 value2 = p - q;
+    vec4 p = t4 - 2.25 * t2;
+    vec4 q = t3 - 2.25 * t1;
+    vec4 value0 = 1.265625 * t0 - 2.8125 * t2 + t4;
+    vec4 value1 = p + 0.75 * q;
+    vec4 value2 = p - 0.75 * q;
     target_0 = value0;
     target_1 = value1;
     target_2 = value2;

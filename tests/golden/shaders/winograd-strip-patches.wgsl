@@ -36,7 +36,7 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var x3: i32 = min(corner.x + 3, sizes.u_width_in - 1);
     var x4: i32 = min(corner.x + 4, sizes.u_width_in - 1);
     var line: i32 = patch_line;
-    var factors0_0: vec4f = select(select(select(select(select(vec4f(4.0, -5.0, 1.0, 0.0), vec4f(2.0, -1.0, -2.0, 1.0), line == 4), vec4f(-2.0, -1.0, 2.0, 1.0), line == 3), vec4f(4.0, -4.0, -1.0, 1.0), line == 2), vec4f(-4.0, -4.0, 1.0, 1.0), line == 1), vec4f(4.0, -5.0, 1.0, 0.0), line == 0);
+    var factors0_0: vec4f = select(select(select(select(select(vec4f(1.265625, -2.8125, 1.0, 0.0), vec4f(0.84375, -0.5625, -1.5, 1.0), line == 4), vec4f(-0.84375, -0.5625, 1.5, 1.0), line == 3), vec4f(1.6875, -2.25, -0.75, 1.0), line == 2), vec4f(-1.6875, -2.25, 0.75, 1.0), line == 1), vec4f(1.265625, -2.8125, 1.0, 0.0), line == 0);
     var s0: vec4f = vec4f(0.0);
     var s1: vec4f = vec4f(0.0);
     var s2: vec4f = vec4f(0.0);
@@ -64,11 +64,11 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var t2: vec4f = select(vec4f(0.0), s2, x2 == corner.x + 2);
     var t3: vec4f = select(vec4f(0.0), s3, x3 == corner.x + 3);
     var t4: vec4f = select(vec4f(0.0), s4, x4 == corner.x + 4);
-    var p: vec4f = t4 - 4.0 * t2;
-    var q: vec4f = t3 - 4.0 * t1;
-    var value0: vec4f = 4.0 * (t0 - t2) - t2 + t4;
-    var value1: vec4f = p + q;
-    var value2: vec4f = p - q;
+    var p: vec4f = t4 - 2.25 * t2;
+    var q: vec4f = t3 - 2.25 * t1;
+    var value0: vec4f = 1.265625 * t0 - 2.8125 * t2 + t4;
+    var value1: vec4f = p + 0.75 * q;
+    var value2: vec4f = p - 0.75 * q;
     targets.target_0 = value0;
     targets.target_1 = value1;
     targets.target_2 = value2;

@@ -27,7 +27,9 @@ void main() {
     int patch_column = part - group * 6;
     int position = pixel.y % 6 * 6 + patch_column;
     int column = (pixel.x - part) * 2;
-    vec4 result_p0_x0 = position == 7 ? vec4(0.0, 0.5, 1.0, 1.5) : vec4(0.0);
+    int patch_row = pixel.y % 6;
+    float bias_share = (patch_row == 0 ? -0.11111111 : (patch_row == 1 ? 0.8888889 : (patch_row == 3 ? 0.22222222 : (patch_row == 5 ? -0.125 : 0.0)))) * (patch_column == 0 ? -0.11111111 : (patch_column == 1 ? 0.8888889 : (patch_column == 3 ? 0.22222222 : (patch_column == 5 ? -0.125 : 0.0))));
+    vec4 result_p0_x0 = bias_share * vec4(0.0, 0.5, 1.0, 1.5);
     vec4 result_p0_x1 = result_p0_x0;
     int weight_row = (group * 36 + position) * 4;
     ivec2 place = ivec2(column, pixel.y);

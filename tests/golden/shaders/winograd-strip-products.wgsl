@@ -23,7 +23,9 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var patch_column: i32 = part - group * 6;
     var position: i32 = pixel.y % 6 * 6 + patch_column;
     var column: i32 = (pixel.x - part) * 2;
-    var result_p0_x0: vec4f = select(vec4f(0.0), vec4f(0.0, 0.5, 1.0, 1.5), position == 7);
+    var patch_row: i32 = pixel.y % 6;
+    var bias_share: f32 = select(select(select(select(0.0, -0.125, patch_row == 5), 0.22222222, patch_row == 3), 0.8888889, patch_row == 1), -0.11111111, patch_row == 0) * select(select(select(select(0.0, -0.125, patch_column == 5), 0.22222222, patch_column == 3), 0.8888889, patch_column == 1), -0.11111111, patch_column == 0);
+    var result_p0_x0: vec4f = bias_share * vec4f(0.0, 0.5, 1.0, 1.5);
     var result_p0_x1: vec4f = result_p0_x0;
     var weight_row: i32 = (group * 36 + position) * 4;
     var place: vec2i = vec2i(column, pixel.y);

@@ -35,9 +35,9 @@ void main() {
     vec4 r = d3 + d4;
     vec4 s = d3 - d4;
     vec4 value0 = d0 + p + r;
-    vec4 value1 = q + 2.0 * s;
-    vec4 value2 = p + 4.0 * r;
-    vec4 value3 = q + 8.0 * s + d5;
+    vec4 value1 = 0.75 * q + 1.5 * s;
+    vec4 value2 = 0.5625 * p + 2.25 * r;
+    vec4 value3 = 0.421875 * q + 3.375 * s + d5;
     target_0 = value0;
     target_1 = value1;
     target_2 = value2;

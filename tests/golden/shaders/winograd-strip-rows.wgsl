@@ -36,9 +36,9 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var r: vec4f = d3 + d4;
     var s: vec4f = d3 - d4;
     var value0: vec4f = d0 + p + r;
-    var value1: vec4f = q + 2.0 * s;
-    var value2: vec4f = p + 4.0 * r;
-    var value3: vec4f = q + 8.0 * s + d5;
+    var value1: vec4f = 0.75 * q + 1.5 * s;
+    var value2: vec4f = 0.5625 * p + 2.25 * r;
+    var value3: vec4f = 0.421875 * q + 3.375 * s + d5;
     targets.target_0 = value0;
     targets.target_1 = value1;
     targets.target_2 = value2;
