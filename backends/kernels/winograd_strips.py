@@ -111,6 +111,9 @@ def in_strips(node: Node, choice: Choice, target: Target) -> tuple[Node, ...] | 
     steps = patches, products, rows
     if any(max(n.result.type.extent[:2]) > target.limits.texture_size for n in steps):
         return NO_ROOM
+    limit = target.limits.array_texture_layers
+    if any(n.result.type.layers > limit for n in steps):
+        return f"the transformed patches exceed the {limit} layers of an array texture"
     last = assemble(
         Parts(
             StripColumns(tile, columns, channels, height, width),
