@@ -61,7 +61,7 @@ EXACT = (2,)  # tiles whose transforms only add and halve
 # Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
 # takes half a second for as many, and over a second for twice as many.
 TILED_BUDGET = CONSTANT_BUDGET // 2
-LARGEST = 1e30  # of weights: their transforms must stay finite
+LARGEST = 1e30  # of weights and padding: their transforms must stay finite
 
 
 def _choices(node: Node, target: Target) -> Iterator[Choice]:
@@ -201,8 +201,8 @@ def _draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
 def refusal(node: Node, target: Target) -> str:
     """Return why a placed node cannot be computed in tiles, or nothing.
 
-    In 16 bits the transforms, which grow numbers a hundredfold and cancel them again, would lose
-    what ``--precision`` promises, and so would weights rounded to fewer bits.
+    In 16 bits the transforms, which grow numbers and cancel them again, would lose what
+    ``--precision`` promises, and so would weights rounded to fewer bits.
     """
     p = parts(node)
     if type(p.kernel) is not Conv or not is_direct(node):
@@ -220,6 +220,8 @@ def refusal(node: Node, target: Target) -> str:
         return "16-bit arithmetic is too inaccurate"
     if not w.magnitudes[1] < LARGEST:
         return "the layer's weights are too large"
+    if not abs(conv.pad_value) < LARGEST:
+        return "the layer's padding is too large"
     return ""
 
 

@@ -443,6 +443,15 @@ def test_weights_that_would_overflow_are_computed_directly():
     assert kernels(graph_of(y, inputs=(x,)), winograd="4x4", **DESKTOP) == ["Conv"]
 
 
+@pytest.mark.parametrize("value", [1e38, float("-inf")])
+@pytest.mark.parametrize("device", ["gles30", "gles32-desktop"])
+def test_padding_that_would_overflow_is_computed_directly(value, device):
+    """The sums of a tile with such padding are not finite where the layer's results are."""
+    graph = single(pad_value=value)
+    options = {"device": device, "weights": "texture"}
+    assert kernels(graph, winograd="4x4", **options) == ["Conv"]
+
+
 def choosing(graph: Graph, **options: Any) -> tuple[Node, Context]:
     """Return the convolution of a graph as it is before kernels are chosen."""
     context = Context(KernelFamilies(Options(**options).target()))
