@@ -62,7 +62,7 @@ def choices_in_strips(node: Node, tile: int, target: Target) -> list[Choice] | s
     if isinstance(found, str):
         return found
     _, products, *_ = found
-    size = weight_bytes(products, -(-node.result.shape[1] // LANES), weights, target)
+    size = weight_bytes(products, -(-products.inputs[1].shape[0] // LANES), weights, target)
     if size > weight_capacity(target, "fragment")[weights]:
         return f"the layer's transformed weights do not fit --weights {weights}"
     assert isinstance(products.op, StripProducts)
@@ -82,7 +82,8 @@ def in_strips(node: Node, choice: Choice, target: Target) -> tuple[Node, ...] | 
     p = parts(node)
     conv, (x, *parameters) = p.kernel, p.operands
     assert isinstance(conv, Conv)
-    tile, (_, channels, height, width) = choice.winograd, node.result.shape
+    tile, (_, _, height, width) = choice.winograd, node.result.shape
+    channels = parameters[0].shape[0]  # an epilogue may broadcast one to more
     columns = -(-width // tile)
     columns += columns % PAIR
     most = min(target.limits.draw_buffers, target.planes_per_pass or target.limits.draw_buffers)

@@ -340,6 +340,19 @@ def test_formulas_go_with_steps_in_draws():
 
 @GL
 @pytest.mark.parametrize("tiles", NAMES)
+@pytest.mark.parametrize("options", [IN_LOOPS, IN_STEPS, IN_PLACE, AT_ONCE])
+def test_formulas_behind_tiles_broadcast_one_channel_over_more(options, tiles):
+    rng = np.random.default_rng(0)
+    x = image(1, 6, 9, 10)
+    y = conv(rng, x, 1, (3, 3), pads=(1, 1, 1, 1))
+    y = pointwise("tanh(x0 * x1)", y, constant(rng.normal(size=(3, 1, 1))))
+    graph = graph_of(y, inputs=(x,))
+    assert "Pointwise" not in kernels(graph, winograd=tiles, **options)
+    assert_runs_like_reference(graph, winograd=tiles, **options)
+
+
+@GL
+@pytest.mark.parametrize("tiles", NAMES)
 @pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap", "constant"])
 @pytest.mark.parametrize("pads", [(2, 1, 0, 3), (0, 0, 0, 0)])
 @REGISTERS
