@@ -206,8 +206,8 @@ class WinogradPatches(Tiled, Op):
 class WinogradProducts(Tiled, Conv):
     """Multiply transformed patches by transformed weights, position by position.
 
-    y[n, o, i, j] = sum over c of u[o, c, p] x[n, c, i, j], where p = i % (k*k) and u = G w G'; the
-    bias is added where p is the position that every result is a sum of, once.
+    y[n, o, i, j] = sum over c of u[o, c, p] x[n, c, i, j] + b[o] s[p], where p = i % (k*k),
+    u = G w G' and s[p] is the position's share of the bias (:func:`bias_shares`).
 
     x: (N, C, rows*k*k, columns), w: (O, C, 3, 3), b: (O,), optional -> (N, O, rows*k*k, columns).
     """
