@@ -36,7 +36,7 @@ from .plane_groups import PIXEL, PLANE, BlockGroup, Group, lower_groups
 from .store import finish, stores
 from .sums import Sums
 from .weight_blocks import cut_weights
-from .winograd_transforms import transformed
+from .winograd_transforms import let_of_line, transformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -279,7 +279,7 @@ def _sum_by_plane(
                 body.let(f"d{plane}_{i}{j}", _combined(factors, {n: r[j] for n, r in rows.items()}))
                 for j in range(k)
             ]
-            let = partial(_let, body, f"{plane}_{i}")
+            let = partial(let_of_line, body, f"{plane}_{i}")
             for j, value in enumerate(transformed("patches", m, down, let)):
                 v = body.let(f"v{plane}_{i}{j}", value)
                 for out in range(len(starts)):
@@ -299,20 +299,15 @@ def _tile(
     """Return the pixels of an output plane's tile, by row and column."""
     half = []
     for i in range(k):
-        let = partial(_let, body, f"_{out}_{i}")
+        let = partial(let_of_line, body, f"_{out}_{i}")
         line = transformed("result", m, [totals[i, j, out] for j in range(k)], let)
         half.append([body.let(f"s{i}{b}_{out}", value) for b, value in enumerate(line)])
     found = {}
     for b in range(m):
-        let = partial(_let, body, f"_{out}_b{b}")
+        let = partial(let_of_line, body, f"_{out}_b{b}")
         for a, value in enumerate(transformed("result", m, [h[b] for h in half], let)):
             found[a, b] = value
     return found
-
-
-def _let(body: Body, end: str, name: str, value: Expression) -> Variable:
-    """Declare a variable whose name ends like those of its line."""
-    return body.let(f"{name}{end}", value)
 
 
 def _combined(factors: np.ndarray, values: dict[int, Expression]) -> Expression:

@@ -215,7 +215,7 @@ def _patches(
     found = sum_rows(shader, body, names, terms, matrix, line, rows)
     for n, (sums, results) in enumerate(zip(found, lines, strict=True)):
         inside = [body.let(f"t{n}{j}", total) for j, total in enumerate(window.inside(sums))]
-        values = transformed("patches", op.tile, inside, partial(_let, body, str(n)))
+        values = transformed("patches", op.tile, inside, partial(let_of_line, body, str(n)))
         for name, value in zip(results, values, strict=True):
             body.let(name, value)
     return _finish(
@@ -368,7 +368,7 @@ def _in_turn(
     return of_row
 
 
-def _let(body: Body, end: str, name: str, value: Expression) -> Variable:
+def let_of_line(body: Body, end: str, name: str, value: Expression) -> Variable:
     """Declare a variable whose name ends like those of its line."""
     return body.let(f"{name}{end}", value)
 

@@ -134,7 +134,42 @@ class Tiled:
 
 
 @dataclass(frozen=True)
-class WinogradPatches(Tiled, Op):
+class TiledConv(Tiled, Conv):
+    """Base of operators that have the weights of the convolution, which are stored transformed."""
+
+    tile: int = 2
+
+    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:2], self.patch, self.patch)
+
+    def packed(self, w: np.ndarray) -> np.ndarray:
+        return transformed(w, self.tile, np.float32)
+
+    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
+        return None
+
+
+class Cut(Tiled):
+    """Base of operators that cut a map into patches, padded as the convolution pads it."""
+
+    pads: Sizes
+    pad_mode: PadMode
+    pad_value: float
+    enlarged: Sizes
+
+    @property
+    def conv(self) -> Conv:
+        """The attributes of the convolution that determine its windows."""
+        return Conv(
+            pads=self.pads,
+            pad_mode=self.pad_mode,
+            pad_value=self.pad_value,
+            enlarged=self.enlarged,
+        )
+
+
+@dataclass(frozen=True)
+class WinogradPatches(Cut, Op):
     """Cut a padded map into overlapping patches and transform each: B' d B.
 
     Patch (i, j) begins at (i*tile - top, j*tile - left). Padding and enlargement are the
@@ -152,16 +187,6 @@ class WinogradPatches(Tiled, Op):
     pad_mode: PadMode = "constant"
     pad_value: float = 0.0
     enlarged: Sizes = (1, 1)
-
-    @property
-    def conv(self) -> Conv:
-        """The attributes of the convolution that determine its windows."""
-        return Conv(
-            pads=self.pads,
-            pad_mode=self.pad_mode,
-            pad_value=self.pad_value,
-            enlarged=self.enlarged,
-        )
 
     def tiles(self, x: TensorType) -> tuple[int, int]:
         """Return how many tiles there are down and across the convolution's result."""
@@ -203,7 +228,7 @@ class WinogradPatches(Tiled, Op):
 
 
 @dataclass(frozen=True)
-class WinogradProducts(Tiled, Conv):
+class WinogradProducts(TiledConv):
     """Multiply transformed patches by transformed weights, position by position.
 
     y[n, o, i, j] = sum over c of u[o, c, p] x[n, c, i, j] + b[o] s[p], where p = i % (k*k),
@@ -211,14 +236,6 @@ class WinogradProducts(Tiled, Conv):
 
     x: (N, C, rows*k*k, columns), w: (O, C, 3, 3), b: (O,), optional -> (N, O, rows*k*k, columns).
     """
-
-    tile: int = 2
-
-    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:2], self.patch, self.patch)
-
-    def packed(self, w: np.ndarray) -> np.ndarray:
-        return transformed(w, self.tile, np.float32)
 
     @property
     def positions(self) -> int:
@@ -248,12 +265,9 @@ class WinogradProducts(Tiled, Conv):
             y += bias[0].reshape(-1, 1, 1, 1) * np.outer(shares, shares).reshape(k2, 1)
         return y.reshape(n, len(w), height, width)
 
-    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
-        return None
-
 
 @dataclass(frozen=True)
-class WinogradTiles(Tiled, Conv):
+class WinogradTiles(TiledConv):
     """All three Winograd steps in one; each pixel of a tile is stored in separate maps.
 
     y[n, (i*tile + j)*P + o, r, c] = conv(x)[n, o, r*tile + i, c*tile + j], where P is O in whole
@@ -261,14 +275,6 @@ class WinogradTiles(Tiled, Conv):
 
     x: (N, C, H, W), w: (O, C, 3, 3), b: (O,), optional -> (N, tile*tile*P, rows, columns) of tiles.
     """
-
-    tile: int = 2
-
-    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:2], self.patch, self.patch)
-
-    def packed(self, w: np.ndarray) -> np.ndarray:
-        return transformed(w, self.tile, np.float32)
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd tiles need 3x3 weights")
@@ -278,12 +284,9 @@ class WinogradTiles(Tiled, Conv):
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
         return pixels_apart(super().reference(x, w, *bias), (self.tile, self.tile))
 
-    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
-        return None
-
 
 @dataclass(frozen=True)
-class WinogradConv(Tiled, Conv):
+class WinogradConv(TiledConv):
     """All three Winograd steps in one, as a compute shader can store all pixels of a tile.
 
     y = conv(x; w, b).
@@ -291,21 +294,10 @@ class WinogradConv(Tiled, Conv):
     x: (N, C, H, W), w: (O, C, 3, 3), b: (O,), optional -> (N, O, H', W').
     """
 
-    tile: int = 2
-
-    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:2], self.patch, self.patch)
-
-    def packed(self, w: np.ndarray) -> np.ndarray:
-        return transformed(w, self.tile, np.float32)
-
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd's tiles are of 3x3 weights")
         require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
         return super().infer(x, w, *bias)
-
-    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
-        return None
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir.ops.base import Op, require
-from ...ir.ops.convolution import Conv
 from ...ir.types import LANES, TensorType
-from .winograd import TAPS, TILES, Tiled, WinogradPatches, bias_shares, of_result, transformed
+from .winograd import (
+    TAPS,
+    TILES,
+    Cut,
+    Tiled,
+    TiledConv,
+    WinogradPatches,
+    bias_shares,
+    of_result,
+    transformed,
+)
 
 if TYPE_CHECKING:
     from ...ir.indexing import PadMode
-    from ...ir.nest import Nest
     from ...ir.ops.window import Sizes
 
 PAIR = 2  # tiles in a row that an invocation multiplies
@@ -46,7 +54,7 @@ def out_of_strip(strip: Any, columns: int) -> Any:
 
 
 @dataclass(frozen=True)
-class StripPatches(Tiled, Op):
+class StripPatches(Cut, Op):
     """Cut a padded map into patches and transform each, as ``WinogradPatches`` does.
 
     Position (i, j) of the patch of tile (r, c) is y[n, j*4 + lane, r*k + i, plane*columns + c].
@@ -60,16 +68,6 @@ class StripPatches(Tiled, Op):
     pad_mode: PadMode = "constant"
     pad_value: float = 0.0
     enlarged: Sizes = (1, 1)
-
-    @property
-    def conv(self) -> Conv:
-        """The attributes of the convolution that determine its windows."""
-        return Conv(
-            pads=self.pads,
-            pad_mode=self.pad_mode,
-            pad_value=self.pad_value,
-            enlarged=self.enlarged,
-        )
 
     def _cut(self, x: TensorType) -> tuple[int, WinogradPatches]:
         """Return how many tiles there are down the map, and what cuts the same patches."""
@@ -97,7 +95,7 @@ class StripPatches(Tiled, Op):
 
 
 @dataclass(frozen=True)
-class StripProducts(Tiled, Conv):
+class StripProducts(TiledConv):
     """Multiply transformed patches by transformed weights, position by position.
 
     An invocation computes ``planes`` planes q of a pair of tiles h. Position (i, j) of tile (r, c)
@@ -108,15 +106,8 @@ class StripProducts(Tiled, Conv):
     -> (N, 2*planes*4, rows*k, P'/planes*k*columns/2).
     """
 
-    tile: int = 2
     columns: int = PAIR
     planes: int = 1
-
-    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:2], self.patch, self.patch)
-
-    def packed(self, w: np.ndarray) -> np.ndarray:
-        return transformed(w, self.tile, np.float32)
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd products need 3x3 weights")
@@ -154,9 +145,6 @@ class StripProducts(Tiled, Conv):
         apart = y.reshape(n, groups, self.planes, LANES, rows, self.columns // PAIR, PAIR, k)
         apart = apart.transpose(0, 6, 2, 3, 4, 1, 7, 5)
         return apart.reshape(n, PAIR * self.planes * LANES, rows, -1)
-
-    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
-        return None
 
 
 @dataclass(frozen=True)
