@@ -74,6 +74,8 @@ def _match(site: Site) -> _Found | None:
     p = parts(node)
     if p.prologue is not None or is_direct(node) or (node.types and not _chain(p.kernel)):
         return None
+    if node.choice.alias:  # lies in its operand's texture
+        return None
     for k, (value, uses) in enumerate(zip(p.operands, site.uses, strict=False)):
         if isinstance(value, Result) and _chain(value.node.op) and len(value.node.inputs) == 1:
             elsewhere = uses > sum(v is value for v in p.operands)

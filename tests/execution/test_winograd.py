@@ -16,7 +16,7 @@ from shadergen.backends.kernels import KernelFamilies, lower, winograd
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
-from shadergen.ir.ops import Concat, Conv, DepthToSpace
+from shadergen.ir.ops import Concat, Conv, DepthToSpace, Slice
 from shadergen.passes.choose_kernels import rank
 from shadergen.passes.kernel_ops import (
     StripColumns,
@@ -395,6 +395,19 @@ def test_parts_of_a_concatenation_are_written_in_their_place_by_tiles(tiles):
     files = assert_runs_like_reference(graph, winograd=tiles, **IN_STEPS)
     assert len(files.schedule["passes"]) == 9
     assert_runs_like_reference(graph, winograd="2x2", **IN_PLACE)
+
+
+@GL
+@pytest.mark.parametrize("size", [(8, 10), (7, 9)])
+def test_planes_cut_from_tiles_of_a_draw_are_read_in_place(size):
+    rng = np.random.default_rng(0)
+    x = image(1, 6, *size)
+    y = conv(rng, x, 24, (3, 3), "c0", pads=(1, 1, 1, 1))
+    y = apply(Slice((0, 12, 0, 0), (1, 1, 1, 1), (1, 12, *size)), y)
+    graph = graph_of(conv(rng, y, 2, (3, 3), "c1", pads=(1, 1, 1, 1)), inputs=(x,))
+    placed, _, _ = compile_graph(graph, winograd="2x2", **AT_ONCE)
+    assert sum(n.choice.alias for n in placed.nodes) == 1
+    assert_runs_like_reference(graph, winograd="2x2", **AT_ONCE)
 
 
 @GL
