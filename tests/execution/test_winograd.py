@@ -301,11 +301,12 @@ def test_a_pixel_shuffle_reads_tiles_of_a_draw_where_they_lie(size):
 
 
 @GL
-@pytest.mark.parametrize("fetch", ["texel", "sample"])
-@pytest.mark.parametrize("weights", ["texture", "ubo"])
+@pytest.mark.parametrize(
+    ("targets", "weights", "fetch"),
+    [(2, "texture", "sample"), (4, "texture", "texel"), (6, "ubo", "texel"), (8, "ssbo", "sample")],
+)
 @pytest.mark.parametrize("tiles", NAMES)
 @SHAPES
-@pytest.mark.parametrize("targets", [2, 4, 6, 8])
 def test_steps_in_draws_run_like_the_reference(
     channels, out, size, pads, batch, targets, tiles, weights, fetch
 ):
