@@ -438,7 +438,6 @@ def test_more_tiles_than_a_texture_is_wide_are_folded(tmp_path, tiles, width, ro
         (single(kernel=(5, 5)), DESKTOP),
         (single(), {"device": "gles30", "mrt": 1}),
         (single(), {"device": "gles30", "mrt": 2, "weights": "constants"}),
-        (single(1100, 4), {"device": "gles30", "weights": "constants"}),  # too many of them
         (single(batch=65), {"device": "gles30", "weights": "texture"}),  # too many layers
         (single(), {**DESKTOP, "precision": "mediump"}),
         (single(), {**DESKTOP, "precision": "auto", "input_range": (0.0, 1.0)}),

@@ -126,7 +126,7 @@ NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 2_350),
     sequences: (60, 5_400),
     split: (60, 6_900),
-    residual: (60, 11_700),
+    residual: (60, 12_000),
     branches: (60, 6_300),
     dense: (40, 12_500),
     moves: (30, 22_000),

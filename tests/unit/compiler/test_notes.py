@@ -85,11 +85,6 @@ def test_tiles_that_were_asked_for_and_not_taken_are_noted(graph, options, tiles
             {"winograd": "2x2", "mrt": 2, "weights": "constants"},
             "a tile needs 4 render targets, a draw has 2",
         ),
-        (
-            single(channels=1100),
-            {"winograd": "2x2", "weights": "constants"},
-            "the layer's transformed weights exceed the limit for constants in a shader",
-        ),
     ],
 )
 def test_tiles_of_draws_that_were_not_taken_are_noted(graph, options, why):
