@@ -158,7 +158,9 @@ def lower_strips(node: Node, target: Target) -> Iterator[GpuPass]:
         assert isinstance(op, StripColumns)
         return _columns(shader, node, group, op)
 
-    yield from lower_groups(groups(node) if isinstance(op, StripColumns) else _all(node), lower)
+    yield from lower_groups(
+        groups(node) if isinstance(op, StripColumns) else _strip_draws(node), lower
+    )
 
 
 def values_of_draw(values: int, most: int) -> int:
@@ -166,7 +168,7 @@ def values_of_draw(values: int, most: int) -> int:
     return max(n for n in range(1, values + 1) if values % n == 0 and n <= most)
 
 
-def _all(node: Node) -> Iterator[Group]:
+def _strip_draws(node: Node) -> Iterator[Group]:
     """Yield the draws of a strip, each of which writes as many of its layers."""
     t, size = node.result.type, node.choice.planes or 1
     every = entries_share_a_program(node)
@@ -175,14 +177,16 @@ def _all(node: Node) -> Iterator[Group]:
             yield Group(n, range(first, first + size), node, node, entries=every)
 
 
-def _place(body: Body, shader: ShaderBuilder, columns: int) -> tuple[Expression, Expression]:
+def _plane_and_column(
+    body: Body, shader: ShaderBuilder, columns: int
+) -> tuple[Expression, Expression]:
     """Write which plane of a strip a pixel lies in, and in which of its columns."""
     across = shader.size("columns", columns)
     plane = body.let("plane_of_strip", PIXEL.x // across)
     return plane, body.let("column", PIXEL.x - plane * across)
 
 
-def _some(
+def _some_values(
     body: Body, kind: str, tile: int, line: Sequence[Expression], wanted: range
 ) -> list[Variable]:
     """Write some values of a transformed line, and what they need."""
@@ -199,7 +203,7 @@ def _patches(shader: ShaderBuilder, node: Node, group: Group, op: StripPatches) 
     every = of_patch(op.tile)
     read = list(map(int, np.flatnonzero(every[wanted.start : wanted.stop].any(0))))
     body = Body()
-    plane, column = _place(body, shader, op.columns)
+    plane, column = _plane_and_column(body, shader, op.columns)
     body.comment("The first pixel of the tile, and the row of its transformed patch.")
     corner = ivec2(column, PIXEL.y // k) * op.tile
     body.let(CORNER.name, less_padding(shader, corner, op.pads))
@@ -218,7 +222,7 @@ def _patches(shader: ShaderBuilder, node: Node, group: Group, op: StripPatches) 
         n: body.let(f"t{n}", total) for n, total in zip(read, window.inside(found), strict=True)
     }
     elements = [sums.get(n, vec4(0.0)) for n in range(k)]
-    values = _some(body, "patches", op.tile, elements, wanted)
+    values = _some_values(body, "patches", op.tile, elements, wanted)
     what = f"Winograd input transform, {op.tile}x{op.tile} tiles"
     return finish(shader, node, group, "winograd", what, body, values)
 
@@ -291,7 +295,7 @@ def _rows(shader: ShaderBuilder, node: Node, group: Group, op: StripRows) -> Gpu
     texture = shader.texture(x, "x", group.batch)
     each = x.shape[1] // (PAIR * LANES)  # planes that an invocation multiplied
     body = Body()
-    plane, column = _place(body, shader, op.columns)
+    plane, column = _plane_and_column(body, shader, op.columns)
     body.comment("d: a row of products.")
     pairs = shader.size("pairs", op.columns // PAIR)
     first = body.let("first", plane // each * (k * pairs) + column // PAIR)
@@ -303,7 +307,7 @@ def _rows(shader: ShaderBuilder, node: Node, group: Group, op: StripRows) -> Gpu
         for j in range(k)
     ]
     wanted = range(group.planes[0], group.planes[-1] + 1)
-    values = _some(body, "result", op.tile, d, wanted)
+    values = _some_values(body, "result", op.tile, d, wanted)
     what = f"Winograd output transform of rows, {op.tile}x{op.tile} tiles"
     return finish(shader, node, group, "winograd", what, body, values)
 
