@@ -51,6 +51,8 @@ def resize(net: Net) -> str:
     sizes = [max(1, int(n * s)) for n, s in zip(shape, scales, strict=True)]
     if net.opset > 17 and draw.chance(0.2):
         named["keep_aspect_ratio_policy"] = draw.one("stretch", "not_larger", "not_smaller")
+        if "axes" in named:  # onnxruntime does not apply the policy to negative ones
+            named["axes"] = [rank - 2, rank - 1]
     none = net.constant(np.float32([])) if net.opset < 13 else ""
     return str(net("Resize", x, region, none, net.constant(sizes, np.int64), **named))
 
