@@ -42,11 +42,11 @@ class KerasOracle:
     def run(self, feed: Arrays) -> list[Any]:
         return self._run(feed, lambda operation: operation)
 
-    def movement(self, feed: Arrays, noise: float, weights: float) -> list[Any]:
+    def movement(self, feed: Arrays, noise: float, weights: float, tries: int = TRIES) -> list[Any]:
         still = [np.asarray(y, np.float64) for y in self.run(feed)]
         moved = [np.zeros(y.shape) for y in still]
         kept = [w.numpy() if hasattr(w, "numpy") else np.asarray(w) for w in self.model.weights]
-        for k in range(TRIES):
+        for k in range(tries):
             rng = np.random.default_rng((1, k))
 
             def noisy(operation: Any, rng: np.random.Generator = rng) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import onnx
 
 from . import reference
 from .case import Arrays, Case
+from .reference import TRIES
 
 
 class Oracle(Protocol):
@@ -27,7 +28,7 @@ class Oracle(Protocol):
             Failed: when the model does not take the inputs.
         """
 
-    def movement(self, feed: Arrays, noise: float, weights: float) -> list[Any]:
+    def movement(self, feed: Arrays, noise: float, weights: float, tries: int = TRIES) -> list[Any]:
         """Return how far rounding errors of a size move each element of the results."""
 
     def largest(self, feed: Arrays) -> float:
@@ -48,8 +49,8 @@ class OnnxOracle:
     def run(self, feed: Arrays) -> list[Any]:
         return list(reference.run(self.model, feed).values())
 
-    def movement(self, feed: Arrays, noise: float, weights: float) -> list[Any]:
-        moved = reference.movement(self.model, feed, noise, weights, 1)
+    def movement(self, feed: Arrays, noise: float, weights: float, tries: int = TRIES) -> list[Any]:
+        moved = reference.movement(self.model, feed, noise, weights, 1, tries)
         return [moved[o.name] for o in self.model.graph.output]
 
     def largest(self, feed: Arrays) -> float:

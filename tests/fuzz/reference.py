@@ -85,7 +85,7 @@ def run_all(model: onnx.ModelProto, feed: Arrays) -> dict[str, NDArray[Any]]:
 
 
 def movement(
-    model: onnx.ModelProto, feed: Arrays, size: float, weights: float, seed: int
+    model: onnx.ModelProto, feed: Arrays, size: float, weights: float, seed: int, tries: int = TRIES
 ) -> dict[str, NDArray[Any]]:
     """Return how far each element of the results moves when the model's numbers are rounded.
 
@@ -97,6 +97,7 @@ def movement(
         size: of the rounding errors, relative to the largest number of a value.
         weights: of those of the weights.
         seed: of the errors.
+        tries: how often the model is run with errors.
 
     Raises:
         ValueError: if onnxruntime fails with all of the errors.
@@ -107,7 +108,7 @@ def movement(
         return {name: np.full(value.shape, np.inf) for name, value in still.items()}
     moved = {name: np.zeros(value.shape) for name, value in still.items()}
     failed = []
-    for k in range(TRIES):
+    for k in range(tries):
         rng = np.random.default_rng((seed, k))
         noisy, errors = _noisy(model, values, size, weights, rng)
         given = {n: shaken(a, size, rng) if a.dtype == np.float32 else a for n, a in feed.items()}
@@ -121,7 +122,7 @@ def movement(
             if value.shape == still[name].shape:
                 away = np.nan_to_num(np.abs(value.astype(np.float64) - still[name]), nan=np.inf)
                 moved[name] = np.maximum(moved[name], away)
-    if len(failed) == TRIES:
+    if len(failed) == tries:
         raise ValueError(f"no run with rounding errors succeeded: {failed[0]}")
     return moved
 

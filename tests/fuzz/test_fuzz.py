@@ -202,6 +202,25 @@ def test_a_step_that_rounded_weights_seldom_cross_is_inconclusive(
     assert judge(tried).status == status
 
 
+@pytest.mark.gl
+@pytest.mark.parametrize(("zero_point", "status"), [(127, "inconclusive"), (120, "wrong")])
+def test_a_tie_that_moves_many_elements_is_inconclusive(
+    zero_point: int, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From -1 to 1 the zero point lies between 127 and 128; many elements are 1 and -1."""
+    x = np.array([*[1.0, -1.0] * 8, 0.3, -0.7])
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["a"]),
+        helper.make_node("DynamicQuantizeLinear", ["a"], ["q", "scale", "zero"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    scale = 2 * np.tanh(1) / 255
+    whole = np.clip(np.round(np.tanh(x) / scale) + zero_point, 0, 255) - zero_point
+    found = {"y": np.float32(whole * scale)}
+    monkeypatch.setattr(judging, "play", lambda runner, feed: found)
+    assert judge(case(*nodes, x=x)).status == status
+
+
 def test_rounding_is_measured_where_onnxruntime_infers_another_shape_than_it_computes() -> None:
     window = {"kernel_shape": [3, 3], "strides": [2, 3], "dilations": [2, 1], "pads": [1, 2, 0, 2]}
     node = helper.make_node("MaxPool", ["x"], ["y"], **window, ceil_mode=1)
