@@ -28,6 +28,7 @@ from .fuse_stores import fuse_stores
 from .fuse_upsampling import fuse_upsampling
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
+from .split_wide_maps import split_wide_maps
 from .store_halos import store_halos
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ MATHEMATICS = (
     drop_dead_channels,
     apply_options,
     quantise_weights,
+    split_wide_maps,
     fuse_pointwise,
     compose_index_maps,
 )

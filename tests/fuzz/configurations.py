@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from shadergen.backends.devices import DEVICES
@@ -9,12 +10,16 @@ from shadergen.backends.devices import DEVICES
 from .draw import Draw
 
 USUAL = 0.55  # of the options that a configuration leaves as they are
+FEW_LAYERS = Path(__file__).with_name("few_layers.json")  # most models have maps of more planes
+FEW_LAYERS_OF = "gles31-mobile"  # whose limits it has but for the layers of an array texture
 
 
 def configuration(draw: Draw) -> dict[str, Any]:
     """Return options, most of which a model of any kind can be compiled with."""
     found: dict[str, Any] = {"device": draw.one(*DEVICES)}
     device = DEVICES[found["device"]]
+    if draw.chance(0.08):
+        found["device"], device = str(FEW_LAYERS), DEVICES[FEW_LAYERS_OF]
     compute = device.limits.workgroup_invocations > 0
     fragment_images = device.limits.fragment_images > 0
 
