@@ -165,7 +165,7 @@ def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
     if len(inputs) != 1:
         raise ShadergenError(
             "SG0605",
-            f"one picture for {len(inputs)} inputs",
+            f"one picture cannot fill {len(inputs)} inputs",
             supported=f"an .npz with {', '.join(shapes)}, or a folder for each",
         )
     (i,) = inputs

@@ -62,7 +62,7 @@ def _packing_notes(graph: Graph, decisions: Iterable[Decision]) -> Iterable[str]
     seen: list[tuple[str, Value]] = [(f"input {i.name}", i) for i in graph.inputs]
     seen += [(f"output {o.name}", o.value) for o in graph.outputs]
     return [
-        f"{what} is row-packed: {why[value.name]}"
+        f"{what} is row-packed (see docs/schedule.md): {why[value.name]}"
         for what, value in seen
         if value.type.rank == MAP_RANK and not value.type.in_planes
     ]

@@ -167,7 +167,7 @@ def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArra
     if set(arrays) == {""}:
         raise ShadergenError(
             "SG0605",
-            f"one .npy for {len(names)} inputs",
+            f"one .npy cannot fill {len(names)} inputs",
             supported=f"an .npz with {', '.join(names)}",
         )
     missing, unknown = set(names) - set(arrays), set(arrays) - set(names)

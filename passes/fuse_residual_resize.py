@@ -92,7 +92,7 @@ def _shares(step: tuple[int, int, int], size: int) -> NDArray[np.float64] | None
 
 def _check(found: _Sum, context: Context) -> str:
     if not context.target.stores_halos:
-        return "maps have no room for padding"
+        return "textures have no halo for padding"
     if found.weights is None:
         return "the resize is not linear by the factors of the pixel shuffle"
     return ""

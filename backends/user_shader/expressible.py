@@ -67,7 +67,7 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
             pair = f"\n{LUMA_OPTION}" if kind == "input" and not luma and len(ports) > 1 else ""
             raise ShadergenError(
                 "SG0405",
-                f"a user shader has one {kind}{beside}, the model {len(ports)}",
+                f"a user shader has one {kind}{beside}, the model has {len(ports)}",
                 where=few(port["name"] for port in ports),
                 help=f"{option} --{kind}s NAME{pair}",
             )

@@ -108,14 +108,17 @@ def test_inspect_lists_passes_and_memory(shadergen, build):
 def test_what_lies_in_rows_because_of_a_limit_is_said(shadergen, tmp_path):
     arguments = ("compile", ESPCN, "-o", tmp_path / "b", "--device", "webgl2-min")
     ran = shadergen(*arguments, "--input-size", "16x1200")
-    assert "output subpixel is row-packed: 32x2400 texels, the device" in ran.out
+    assert "output subpixel is row-packed (see docs/schedule.md): 32x2400 texels, the" in ran.out
     assert "input" not in ran.out
     (last,) = (tmp_path / "b" / "shaders").glob("*_subpixel.frag")
     shader = last.read_text()
     assert "1x1x32x2400, rgba32f 2d of 32x600 texels, in rows\n" in shader
     assert " 32x600 " in shadergen("inspect", tmp_path / "b").out
     notes = shadergen(*arguments, "--input-size", "16x2049", "--json").json["notes"]
-    assert notes[0] == ("input low is row-packed: 16x2049 texels, the device profile allows 2048")
+    assert notes[0] == (
+        "input low is row-packed (see docs/schedule.md): "
+        "16x2049 texels, the device profile allows 2048"
+    )
     ran = shadergen("inspect", tmp_path / "b")
     assert "low 1x16x2049x1 (row-packed) -> subpixel 1x32x4098x1 (row-packed)" in ran.out
     found = shadergen("inspect", tmp_path / "b", "--json").json
@@ -340,7 +343,7 @@ def test_one_array_for_two_inputs_is_refused_by_their_names(tmp_path):
     with pytest.raises(ShadergenError) as caught:
         named({"": np.zeros(3)}, ["left", "right"])
     assert (caught.value.what, caught.value.supported) == (
-        "one .npy for 2 inputs", "an .npz with left, right"
+        "one .npy cannot fill 2 inputs", "an .npz with left, right"
     )  # fmt: skip
 
 

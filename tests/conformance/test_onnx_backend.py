@@ -129,9 +129,9 @@ def test_strings_and_numbers_do_not_stand_for_each_other() -> None:
 @pytest.mark.parametrize(
     ("text", "what", "why"),
     [
-        ("g (string[2] x) => (float[2] y) { y = Identity(x) }", "strings", "as float"),
-        ("g (string[2] x) => (y) { y = Identity(x) }", "strings", "as nothing"),
-        ("g (float[2] x) => (string[2] y) { y = Relu(x) }", "numbers", "as string"),
+        ("g (string[2] x) => (float[2] y) { y = Identity(x) }", "strings", "it as float"),
+        ("g (string[2] x) => (y) { y = Identity(x) }", "strings", "no type"),
+        ("g (float[2] x) => (string[2] y) { y = Relu(x) }", "numbers", "it as string"),
     ],
 )
 def test_outputs_of_strings_are_those_that_are_declared_so(text: str, what: str, why: str) -> None:
@@ -139,7 +139,7 @@ def test_outputs_of_strings_are_those_that_are_declared_so(text: str, what: str,
     with pytest.raises(ShadergenError, match=f"output 'y' holds {what}") as caught:
         onnx_backend.run_model(parsed(text), x)
     assert caught.value.code == "SG0105"
-    assert caught.value.why == f"the model declares it {why}"
+    assert caught.value.why == f"the model declares {why}"
 
 
 def test_compiling_refuses_strings_wherever_they_come_from() -> None:

@@ -76,7 +76,7 @@ def test_an_attribute_of_another_type_is_not_read(tmp_path):
     path = altered(tmp_path, lambda c: None)
     with h5py.File(path, "r+") as file:
         file.attrs["keras_version"] = 3
-    assert refusal(path).why == "attribute 'keras_version' is not a list of texts"
+    assert refusal(path).why == "attribute 'keras_version' is not a list of strings"
 
 
 def test_a_zip_bomb_is_refused(tmp_path):

@@ -204,7 +204,7 @@ def test_a_configuration_of_hundreds_of_megabytes_is_not_read(tmp_path):
     with h5py.File(path, "r+") as file:
         del file.attrs["model_config"]
         file.attrs.create("model_config", " " * (300 * MIB), dtype=h5py.string_dtype())
-    assert f"a text in the file is too long: {300 * MIB} bytes" in within_bounds(path)
+    assert f"a string in the file is too long: {300 * MIB} bytes" in within_bounds(path)
 
 
 def test_heaps_within_heaps_are_not_searched_for_ever(tmp_path):

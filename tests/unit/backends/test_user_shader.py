@@ -378,7 +378,7 @@ TWO = {"x": [1, 1, "h", "w"], "z": [1, 1, "h", "w"]}
 REFUSED = {
     "two inputs": (
         model_of([helper.make_node("Add", ["x", "z"], ["y"])], TWO, {"y": [None] * 4}, {}),
-        "a user shader has one input, the model 2",
+        "a user shader has one input, the model has 2",
     ),
     "two outputs": (
         model_of(
@@ -387,7 +387,7 @@ REFUSED = {
             {"y": [None] * 4, "v": [None] * 4},
             {},
         ),
-        "a user shader has one output, the model 2",
+        "a user shader has one output, the model has 2",
     ),
     "classes": (
         of_one("ReduceMean", axes=[2, 3], keepdims=0, out=2),

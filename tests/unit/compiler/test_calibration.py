@@ -277,7 +277,7 @@ def test_images_of_8_bits_are_bytes_or_lie_in_0_to_1(tmp_path):
 
 def test_one_picture_for_two_inputs_and_files_of_other_kinds_are_refused(tmp_path):
     Image.new("L", (2, 2)).save(tmp_path / "a.png")
-    with pytest.raises(ShadergenError, match="one picture for 2 inputs"):
+    with pytest.raises(ShadergenError, match="one picture cannot fill 2 inputs"):
         list(find_samples(tmp_path, (image(1, 1, 2, 2), image(1, 1, 2, 2, name="b"))))
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(ShadergenError, match=r"notes.txt' is neither a picture nor an array"):

@@ -106,7 +106,7 @@ def _joined_mask(layer: Layer, inputs: list[Tensor], axis: int) -> Tensor | None
     if inputs[0].rank != 3 or any(m.rank != 2 for m in masks) or axis == 0:
         layer.config.refuse(
             "a mask on inputs of this rank or along this axis",
-            "inputs and masks of sequences of vectors, axis 1 or 2",
+            "sequences of vectors with masks, joined along axis 1 or 2",
         )
     if axis == 2 and layer.version[0] < 3:
         return combined(masks, "min", layer.name)

@@ -100,7 +100,7 @@ def _read_hdf5(source: Hdf5, room: Room) -> Archive:
     if source.longest > CONFIG_LIMIT:
         raise ShadergenError(
             "SG0105",
-            f"a text in the file is too long: {source.longest} bytes",
+            f"a string in the file is too long: {source.longest} bytes",
             supported=f"up to {CONFIG_LIMIT} bytes",
         )
     text, version = (_first(read_texts(file, name)) for name in ("model_config", "keras_version"))

@@ -181,7 +181,7 @@ def read_texts(node: h5py.Group, attribute: str, longest: int = 0) -> list[str] 
         if not count:
             return []
         if kind.get_class() != h5py.h5t.STRING or count > MAX_TEXTS:
-            raise ValueError(f"attribute '{attribute}' is not a list of texts")
+            raise ValueError(f"attribute '{attribute}' is not a list of strings")
         if count * max(kind.get_size(), longest if count > 1 else 0) > TEXTS_LIMIT:
             raise ValueError(f"attribute '{attribute}' is too long")  # texts may share their bytes
         texts = np.ravel(node.attrs[attribute]).tolist()

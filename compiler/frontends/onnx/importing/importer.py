@@ -311,11 +311,11 @@ def _output(name: str, item: Item | None, declared: int) -> Output:
         raise ShadergenError("SG0206", f"output '{name}' is a sequence", supported="tensors")
     strings = isinstance(item, Narrow) and item.data_type == STRING
     if strings != (declared == STRING):  # a caller would take the numbers of strings for numbers
-        said = type_name(declared) if declared else "nothing"
+        said = f"it as {type_name(declared)}" if declared else "no type"
         raise ShadergenError(
             "SG0105",
             f"output '{name}' holds {'strings' if strings else 'numbers'}",
-            why=f"the model declares it as {said}",
+            why=f"the model declares {said}",
         )
     tensor = item.tensor if isinstance(item, Narrow) else item
     value: Value = tensor.operand if isinstance(tensor, Known) else tensor

@@ -162,7 +162,7 @@ class OnnxNode:
         return read_tensor(proto, self.folder, f"{name} of {self.layer}")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        data = self._read(name, "a list of texts", 8, lambda a: a.strings)
+        data = self._read(name, "a list of strings", 8, lambda a: a.strings)
         return tuple(text.decode("utf-8", "replace") for text in data)
 
     def sparse(self, name: str) -> NDArray[Any]:

@@ -38,8 +38,9 @@ def read_input(
     """
     where = f"input '{info.name}'"
     if not info.type.HasField("tensor_type"):
-        kind = info.type.WhichOneof("value") or "nothing"
-        raise ShadergenError("SG0206", f"{where} is of type {kind}", supported="tensors")
+        kind = info.type.WhichOneof("value")
+        wrong = f"is of type {kind}" if kind else "has no type"
+        raise ShadergenError("SG0206", f"{where} {wrong}", supported="tensors")
     tensor = info.type.tensor_type
     strings = tensor.elem_type == STRING and request.strings
     dtype = "int32" if strings else ir_type(tensor.elem_type)
