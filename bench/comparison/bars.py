@@ -79,7 +79,10 @@ def _share(results: dict[str, NetworkResult]) -> Iterator[Bar]:
         below = sum(share < least for share in layers.values())
         lowest = f"{min(layers.values()):.0%}" if layers else ""
         found = f"{below} of {len(layers)} below, the least {lowest}" if layers else None
-        yield _bar(f"{name}, share of each convolution: at least {least:.0%}", found, not below)
+        asked = (
+            f"{name}, each convolution's share of the multiply-add ceiling: at least {least:.0%}"
+        )
+        yield _bar(asked, found, not below)
 
 
 def _choice(results: Sequence[NetworkResult], chosen: str, limit: float) -> Iterator[Bar]:
@@ -88,7 +91,7 @@ def _choice(results: Sequence[NetworkResult], chosen: str, limit: float) -> Iter
     worst = max(known, key=lambda name: known[name]) if known else ""
     over = [f"{name} {value:.2f}" for name, value in known.items() if value > limit]
     found = (", ".join(over) or f"{known[worst]:.2f} at most, {worst}") if known else None
-    asked = f"{chosen} over the best forced stage, every network: at most {limit:.2f}"
+    asked = f"{chosen} / best forced, resident frames, every network: at most {limit:.2f}"
     yield _bar(asked, found, not over)
 
 

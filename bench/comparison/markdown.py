@@ -20,4 +20,4 @@ def bar_table(bars: Sequence[Bar]) -> str:
     """Return a table of goals and measurements."""
     words = {True: "met", False: "**missed**", None: NOTHING}
     rows = [(bar.asked, bar.found, words[bar.met]) for bar in bars]
-    return table(("asked", "measured", ""), rows)
+    return table(("target", "measured", ""), rows)

@@ -51,12 +51,15 @@ def test_bars_are_met_missed_or_not_measured() -> None:
     found = {bar.asked: (bar.found, bar.met) for bar in bars([espcn, resnet])}
     assert found == {
         "ESPCN, share of the multiply-add ceiling: at least 60%": ("25%", False),
-        "ResNet-18, share of each convolution: at least 35%": (
+        "ResNet-18, each convolution's share of the multiply-add ceiling: at least 35%": (
             "1 of 2 below, the least 30%",
             False,
         ),
-        "auto over the best forced stage, every network: at most 1.10": ("ResNet-18 1.25", False),
-        "tuned over the best forced stage, every network: at most 1.03": (
+        "auto / best forced, resident frames, every network: at most 1.10": (
+            "ResNet-18 1.25",
+            False,
+        ),
+        "tuned / best forced, resident frames, every network: at most 1.03": (
             "1.00 at most, ESPCN",
             True,
         ),
