@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConvTranspose(Op):
-    """Transposed convolution, the gradient of a convolution by its input, over any axes.
+    """Transposed convolution over any axes: a convolution's gradient with respect to its input.
 
     y[n, o, i*strides + k*dilations - before] += x[n, c, i] * w[c, o, k], plus b[o], where i and k
     have an entry for each spatial axis; c and o are of one group. ``pads`` holds the
