@@ -27,8 +27,9 @@ its inputs in textures. The results are compared within the suite's tolerances.
 - **pass**: shaders computed the right result from uploaded inputs.
 - **compile-time**: the result depends on no input value (`Constant`, `Shape`, `Range` with fixed
   operands); shaders only write the result.
-- **refused**: by name, with an error code. Code `folded`: the compiler removed all of
-  the model's computations on inputs, so no shader reads an input and the case proves nothing.
+- **refused**: an error with a code, which names what is not supported. Code `folded`: the compiler
+  removed all of the model's computations on inputs, so no shader reads an input and the case proves
+  nothing.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
 
 Inputs that only give shapes, axes or sizes are compiled in if an operator needs them as constants.
