@@ -40,13 +40,13 @@ CODES: dict[str, str] = {
     "SG0301": "an option has an invalid value",
     "SG0302": "a definition file does not parse",
     "SG0303": "a definition names something unknown, or a call has wrong arguments",
-    "SG0304": "IR text does not parse",
+    "SG0304": "the text form of a graph does not parse",
     "SG0305": "a tuning file is malformed or of another version",
     "SG0306": "a tuning file was measured on another renderer",
     # 04: fitting a device
     "SG0401": "a tensor exceeds a device limit",
     "SG0402": "a kernel exceeds a device limit",
-    "SG0403": "a weight storage is not available on the target",
+    "SG0403": "the device lacks compute shaders, or the storage that --weights asks for",
     "SG0404": "a value cannot be represented in the chosen texture format",
     "SG0405": "a user shader cannot express the network",
     # 05: writing and reading a build
@@ -60,7 +60,7 @@ CODES: dict[str, str] = {
     "SG0602": "the GL lacks an extension or a limit that the build requires",
     "SG0603": "a shader does not compile or link on this GL",
     "SG0604": "the GL reported an error or the context was lost",
-    "SG0605": "an input or output array does not fit the build",
+    "SG0605": "an array, texture, size or name does not fit the build",
     "SG0606": "a Python package needed for this command is not installed",
     "SG0607": "a user shader cannot be run: FFmpeg with libplacebo is missing, or it failed",
     # 07: verifying
