@@ -190,7 +190,8 @@ def _with_options(
             type=int,
             default=None,
             metavar="N",
-            help="Render targets in a GPU pass; by default all that the device has.",
+            help="Largest number of render targets in a GPU pass; by default the compiler chooses, "
+            "up to the device's limit.",
         ),
         click.option(
             "--output-encoding",
@@ -242,7 +243,7 @@ def _with_options(
             "--dump-ir",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Write the graph after every pass.",
+            help="Write the graph after every optimisation pass.",
         ),
     )
     for option in reversed(options):
