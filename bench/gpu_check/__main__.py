@@ -33,6 +33,6 @@ if __name__ == "__main__":
         sys.exit(
             f"make gpu: the Python package {error.name} is missing\n"
             "run `make gpu`, which installs it; without a network see docs/gpu.md, "
-            "'A machine without network'"
+            "'A machine without internet access'"
         )
     sys.exit(main())
