@@ -12,16 +12,22 @@ another way reads the ``Concat``, which is row-packed.
 
 GLES 3.0 guarantees 256 layers, which hold 1,024 channels. That is too few for the last maps of
 MobileNet v2, EfficientNet and ResNet-50.
+
+A row-packed map takes one draw. A piece takes a draw for every four planes or so, and to start one
+takes as long on many GPUs as a loop kernel takes for some 300,000 multiply-adds. Draws of fewer are
+not worth their start, nor are draws of what no convolution can fuse. A compute shader takes one
+dispatch for a piece.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from math import prod
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
-from ..ir.dimensions import is_dynamic
+from ..ir.dimensions import hint, is_dynamic
 from ..ir.expr import Call, Num, Var, variables
 from ..ir.graph import Constant, Node, Result, apply, constant
 from ..ir.indexing import coordinates
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
 CHANNEL = coordinates(MAP_RANK)[1]
 CHANNELS_FROM_RIGHT = 3  # where the channels of an operand are that broadcasts to a map
 MOST_PIECES = MOST_OPERANDS // 2  # Concat then reads them in one pass, however they are grouped
+WORTH_A_DRAW = 300_000  # multiply-adds
 SUM = Pointwise(Call("add", (Var("x0"), Var("x1"))))
 
 
@@ -49,7 +56,8 @@ def split_wide_maps(graph: Graph, context: Context) -> Graph:
     target = context.target
     if target.textures == "2d":  # each plane is a texture of its own
         return graph
-    splitter = _Splitter(target.limits.array_texture_layers)
+    draws = target.stage == "fragment" or bool(target.lacks_compute)
+    splitter = _Splitter(target.limits.array_texture_layers, target.limits.draw_buffers * draws)
 
     def rewrite(now: Node, was: Node) -> Value | None:
         pieces = splitter.split(now)
@@ -64,9 +72,15 @@ def split_wide_maps(graph: Graph, context: Context) -> Graph:
 
 @dataclass(frozen=True)
 class _Splitter:
-    """Splits nodes whose maps have more planes than ``limit``, the layers of an array texture."""
+    """Splits nodes whose maps have more planes than an array texture has layers.
+
+    Attributes:
+        limit: the layers of an array texture.
+        targets: the planes that a draw writes; 0 where dispatches compute the pieces.
+    """
 
     limit: int
+    targets: int
 
     def split(self, node: Node) -> tuple[Value, ...]:
         """Return pieces of a node's result, computed from pieces; none if it stays whole."""
@@ -74,11 +88,23 @@ class _Splitter:
             return ()
         if type(node.op) is not Conv:
             return self._channel_by_channel(node)
-        if not all(isinstance(v, Constant) for v in node.inputs[1:]):
+        if not all(isinstance(v, Constant) for v in node.inputs[1:]) or not self._is_worth(node):
             return ()
         if node.op.groups == 1:
             return self._dense(node)
         return self._grouped(node)
+
+    def _is_worth(self, node: Node) -> bool:
+        """Whether a convolution's pieces take less time than the draws of them to start."""
+        if not self.targets:
+            return True
+        x, w = node.inputs[:2]
+        _, channels, *positions = map(hint, node.result.shape)
+        each = LANES * self.targets
+        draws = len(self._widths(x)) * -(-channels // each)
+        if self._is_wide(x) and len(self._leaves(x)) == 1:
+            draws += -(-hint(x.shape[1]) // each)  # cut it into pieces
+        return prod(positions) * w.type.size >= WORTH_A_DRAW * draws
 
     def _is_wide(self, value: Value) -> bool:
         """Whether a map has too many planes for an array texture, and pieces would fit."""
@@ -177,7 +203,8 @@ class _Splitter:
 
     def _channel_by_channel(self, node: Node) -> tuple[Value, ...]:
         """Return the pieces of what is computed channel by channel from pieces."""
-        if not self._is_wide(node.result):
+        fusible = isinstance(node.op, Pointwise)
+        if not self._is_wide(node.result) or (self.targets and not fusible):
             return ()
         channels = node.result.shape[1]
         joined = [v for v in node.inputs if v.type.rank == MAP_RANK and v.shape[1] == channels]

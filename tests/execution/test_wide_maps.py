@@ -8,6 +8,7 @@ import pytest
 from support import assert_runs_like_reference, compile_graph, conv, graph_of, image, pointwise
 from support.pass_support import assert_equal, context, operators
 
+from shadergen import passes
 from shadergen.backends.devices import DEVICES
 from shadergen.ir.graph import Value, apply, constant
 from shadergen.ir.ops import Concat, Pad, Pool, Reduce, Slice, Softmax
@@ -23,8 +24,9 @@ SAME = {"pads": (1, 1, 1, 1)}
 
 
 @pytest.fixture(params=["gles30", "gles31-mobile"])
-def device(request, tmp_path):
-    """Return a profile whose array textures have few layers."""
+def device(request, tmp_path, monkeypatch):
+    """Return a profile whose array textures have few layers, for maps as small as here."""
+    monkeypatch.setattr(passes.split_wide_maps, "WORTH_A_DRAW", 0)
     profile = DEVICES[request.param]
     limits = asdict(replace(profile.limits, array_texture_layers=LAYERS))
     path = tmp_path / "few_layers.json"
@@ -138,6 +140,19 @@ def test_maps_that_fit_stay_whole():
     graph = graph_of(CHAINS["gate"](), inputs=(X,))
     assert split_wide_maps(graph, context(device="gles30")) is graph
     assert "Concat" not in operators(graph)
+
+
+@pytest.mark.parametrize("device", ["gles31-mobile"], indirect=True)
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+def test_draws_must_be_worth_their_start(stage, device, monkeypatch):
+    """Forty channels are ten planes, which take three draws of four planes."""
+    x = image(1, 8, 50, 40)
+    graph = graph_of(expanded(x, kernel=3, **SAME), inputs=(x,))
+    draws, multiply_adds = 3, 50 * 40 * 40 * 8 * 9
+    for least, is_split in ((multiply_adds // draws, True), (multiply_adds // draws + 1, False)):
+        monkeypatch.setattr(passes.split_wide_maps, "WORTH_A_DRAW", least)
+        split = split_wide_maps(graph, context(device=device, stage=stage))
+        assert (split is not graph) == (is_split or stage == "compute")
 
 
 def test_where_each_plane_is_a_texture_there_are_no_layers(device):
