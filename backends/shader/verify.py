@@ -139,7 +139,8 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
         if wanted != [a.type for a in e.arguments]:
             fault = f"{e.function.name} is applied to other types"
     elif isinstance(e, Intrinsic):
-        if len({a.type for a in e.arguments[:2]}) != 1:
+        alike = e.arguments[:2] if e.name == "select" else e.arguments  # its third is a condition
+        if len({a.type for a in alike}) != 1:
             fault = f"{e.name} is applied to different types"
     elif isinstance(e, Texel):
         placed = (e.position is None or e.position.type == IVEC2) and (

@@ -159,6 +159,10 @@ def wrong(build):
         (lambda b: b.let("t", Array("c", VEC4)[0]), "no array c"),
         (lambda b: b.let("s", GIVES_FLOAT(vec4(0.0))), "f is applied to other types"),
         (lambda b: b.let("v", Intrinsic("max", (vec4(0.0), Number(0.0, FLOAT)))), "max is applied"),
+        (
+            lambda b: b.let("v", Intrinsic("clamp", (vec4(0.0), vec4(0.0), Number(1.0, FLOAT)))),
+            "clamp is applied",
+        ),
         (lambda b: b.let("v", Conditional(integer(1), integer(1), integer(2))), "a conditional of"),
         (lambda b: b.write(1, vec4(0.0)), "no such render target"),
         (lambda b: b.write(0, integer(0)), "a render target takes a vec4"),
