@@ -43,7 +43,7 @@ from .plane_groups import PIXEL, Group, groups, lower_groups
 from .program_keys import convolution_key
 from .store import finish, stores
 from .sums import Sums
-from .weight_blocks import cut_weights, plan_blocks
+from .weight_blocks import cut_weights, plan_blocks, rows_of
 from .weight_storage import (
     LOOPED,
     compute_storages,
@@ -220,7 +220,9 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         blob = Blob(
             f"{node.name}.weights",
             prod(blocks.shape[:4]) * every // size,
-            lambda first: rows_of(conv.packed(w.data), conv.groups, size, every, first, in_turn),
+            lambda first: rows_of(
+                w.data, conv.groups, size, every, first, in_turn, packed=conv.packed
+            ),
             weight_format(w.data, target, shader.precision),
             group.planes[0],
         )
@@ -324,33 +326,6 @@ def _share(shares: Sequence[float], line: Expression) -> Expression:
         if share:
             value = Conditional(line.equals(n), Number(share, FLOAT), value)
     return value
-
-
-def rows_of(
-    data: np.ndarray,
-    groups: int,
-    size: int,
-    every: int,
-    first: int = 0,
-    in_turn: bool = False,
-) -> list[np.ndarray]:
-    """Return the rows of weights that a GPU pass reads, ordered by invocation.
-
-    Args:
-        data: the weights, OIHW.
-        groups: of the convolution.
-        size: planes of an invocation.
-        every: planes of the pass.
-        first: the first plane of the pass.
-        in_turn: order an invocation's rows by column, then plane; otherwise by plane, then column.
-    """
-    starts = range(0, every, size)
-    if groups == 1:  # all planes read the same input planes
-        cut = cut_weights(data, groups, range(first, first + every))
-        parts_of = (cut[:, :, p : p + size] for p in starts)
-        return [(c.swapaxes(2, 3) if in_turn else c).reshape(-1, LANES) for c in parts_of]
-    alone = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
-    return [c.reshape(-1, LANES) for c in alone]
 
 
 def ends(node: Node) -> dict[str, int]:

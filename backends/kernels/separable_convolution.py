@@ -26,13 +26,7 @@ from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable
 from ..shader.statements import Body
 from ..shader.types import VEC4
-from .convolution import (
-    COLUMNS,
-    first_sums,
-    growth_by_pixels,
-    rows_of,
-    weight_format,
-)
+from .convolution import COLUMNS, first_sums, growth_by_pixels, weight_format
 from .convolution_loops import ROW, looped, multiply
 from .family import Family, Growth, block_columns, computes, why_not_compute
 from .input_loader import CORNER, first_tap, loader
@@ -40,7 +34,7 @@ from .plane_groups import PLANE, Group, groups, lower_groups
 from .program_keys import convolution_key
 from .store import epilogue, finish, stores, without_lanes
 from .sums import Sums
-from .weight_blocks import plan_blocks
+from .weight_blocks import plan_blocks, rows_of
 from .weight_storage import compute_storages, no_storage
 
 if TYPE_CHECKING:

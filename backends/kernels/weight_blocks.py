@@ -19,6 +19,8 @@ from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import input_planes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...ir.graph import Node
 
 
@@ -102,3 +104,33 @@ def _cut_dense(taps: np.ndarray, planes: range) -> np.ndarray:
     padded[:, : some.shape[1], :i] = some
     blocks = padded.reshape(count, len(planes), LANES, depth, width)
     return np.ascontiguousarray(blocks.transpose(0, 3, 1, 4, 2))
+
+
+def rows_of(
+    data: np.ndarray,
+    groups: int,
+    size: int,
+    every: int,
+    first: int = 0,
+    in_turn: bool = False,
+    packed: Callable[[np.ndarray], np.ndarray] = lambda taps: taps,
+) -> list[np.ndarray]:
+    """Return the rows of weights that a GPU pass reads, ordered by invocation.
+
+    Args:
+        data: the weights, OIHW.
+        groups: of the convolution.
+        size: planes of an invocation.
+        every: planes of the pass.
+        first: the first plane of the pass.
+        in_turn: order an invocation's rows by column, then plane; otherwise by plane, then column.
+        packed: ``Conv.packed`` of the convolution, applied to the blocks of an invocation.
+    """
+    starts = range(0, every, size)
+    if groups == 1:  # all planes read the same input planes
+        cut = cut_weights(data, groups, range(first, first + every))
+        parts_of = (cut[:, :, p : p + size] for p in starts)
+        ordered = (c.swapaxes(2, 3) if in_turn else c for c in parts_of)
+        return [packed(c).reshape(-1, LANES) for c in ordered]
+    alone = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
+    return [packed(c).reshape(-1, LANES) for c in alone]

@@ -27,14 +27,14 @@ from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable, integer, ivec2, offset, vec4
 from ..shader.statements import Body, needed
 from ..shader.types import VEC4
-from .convolution import bias_share, rows_of, weight_format
+from .convolution import bias_share, weight_format
 from .convolution_loops import INPUT_PLANE, ROW, multiply
 from .fragment_blocks import in_one_array
 from .input_loader import CORNER, less_padding
 from .plane_groups import PIXEL, Group, groups, lower_groups, plus
 from .store import finish, stores
 from .sums import Sums
-from .weight_blocks import plan_blocks
+from .weight_blocks import plan_blocks, rows_of
 from .weight_storage import weight_bytes, weight_capacity
 from .winograd_transforms import Window, one_line, sum_rows, transformed
 
@@ -238,7 +238,7 @@ def _products(shader: ShaderBuilder, node: Node, group: Group, op: StripProducts
     blob = Blob(
         f"{node.name}.weights",
         taps * depth * planes * width,
-        lambda _: rows_of(op.packed(w.data), 1, op.planes, planes),
+        lambda _: rows_of(w.data, 1, op.planes, planes, packed=op.packed),
         weight_format(w.data, shader.target, shader.precision),
     )
     shader.weights(blob, storage)

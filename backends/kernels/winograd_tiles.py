@@ -76,7 +76,7 @@ def _draw(node: Node, group: BlockGroup, op: WinogradTiles, shader: ShaderBuilde
         raise InternalError(f"{node.name}: Winograd in fragment shaders needs constant weights")
     m, k = op.tile, op.patch
     shape = op.packed_shape(w.shape)
-    columns = cut_weights(op.packed(w.data), 1, group.planes)
+    columns = op.packed(cut_weights(w.data, 1, group.planes))
     starts = first_sums(bias, group, shader)
     _, _, height, width = node.result.shape
     pixels = list(product(range(m), repeat=2))
@@ -211,7 +211,7 @@ def _dispatch(node: Node, group: Group, target: Target) -> GpuPass:
     m, k = op.tile, op.patch
     shader = ShaderBuilder(target, "highp", "compute")
     shape = op.packed_shape(w.shape)
-    columns = cut_weights(op.packed(w.data), 1, group.planes)
+    columns = op.packed(cut_weights(w.data, 1, group.planes))
     body = Body()
     body.comment("corner: the first pixel of the patch; m: the sums at the positions of the patch.")
     body.let(CORNER.name, less_padding(shader, PIXEL, op.pads))

@@ -94,12 +94,12 @@ class Conv(Op):
         return 1
 
     def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of OIHW weights after ``packed``."""
+        """Return the shape of OIHW weights, the taps of which are ``packed``."""
         return shape
 
-    def packed(self, w: np.ndarray) -> np.ndarray:
-        """Return OIHW weights as the kernel reads them: transformed ones for Winograd."""
-        return w
+    def packed(self, taps: np.ndarray) -> np.ndarray:
+        """Return weights (taps, ...) as the kernel reads them: transformed ones for Winograd."""
+        return taps
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         check_convolution(self, x, w)

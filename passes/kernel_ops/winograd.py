@@ -104,20 +104,22 @@ def bias_shares(tile: int) -> tuple[float, ...]:
 
 
 def transformed(w: NDArray[np.floating], tile: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Return G w G' of 3x3 weights OIHW, (O, I, k, k), computed in float64.
+    """Return G w G' of 3x3 weights OIHW, (O, I, k, k), computed in float64."""
+    taps = np.moveaxis(w.reshape(*w.shape[:2], TAPS * TAPS), 2, 0)
+    k = len(of_kernel(tile))
+    return np.moveaxis(transformed_taps(taps, tile, dtype), 0, 2).reshape(*w.shape[:2], k, k)
 
-    In memory the elements (k, k) come first, as backends take them one by one.
-    """
+
+def transformed_taps(taps: NDArray[np.floating], tile: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return G w G' of 3x3 weights (9, ...), (k*k, ...), computed in float64."""
     g = of_kernel(tile)
-    k = len(g)
     matrix = np.kron(g, g)
-    flat = w.reshape(-1, TAPS * TAPS)
-    result = np.empty((k, k, *w.shape[:2]), dtype)
-    elements = result.reshape(k * k, -1)
-    for start in range(0, len(flat), PIECE):
-        piece = flat[start : start + PIECE].astype(np.float64)
-        elements[:, start : start + PIECE] = matrix @ piece.T
-    return np.moveaxis(result, (0, 1), (2, 3))
+    result = np.empty((len(matrix), *taps.shape[1:]), dtype)
+    flat, elements = taps.reshape(len(taps), -1), result.reshape(len(matrix), -1)
+    for start in range(0, flat.shape[1], PIECE):
+        piece = flat[:, start : start + PIECE].astype(np.float64)
+        elements[:, start : start + PIECE] = matrix @ piece
+    return result
 
 
 class Tiled:
@@ -142,8 +144,8 @@ class TiledConv(Tiled, Conv):
     def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:2], self.patch, self.patch)
 
-    def packed(self, w: np.ndarray) -> np.ndarray:
-        return transformed(w, self.tile, np.float32)
+    def packed(self, taps: np.ndarray) -> np.ndarray:
+        return transformed_taps(taps, self.tile, np.float32)
 
     def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
         return None
