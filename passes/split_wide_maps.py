@@ -63,9 +63,11 @@ def split_wide_maps(graph: Graph, context: Context) -> Graph:
         pieces = splitter.split(now)
         if not pieces:
             return None
+        count = len(pieces)
+        how = f"in {count} pieces" if count > 1 else "a sum over pieces of its input"
         why = f"an array texture has {splitter.limit} layers of {LANES} channels"
-        context.explain("split wide maps", now.name, f"in {len(pieces)} pieces", why)
-        return pieces[0] if len(pieces) == 1 else apply(Concat(1), *pieces, layer=now.layers)
+        context.explain("split wide maps", now.name, how, why)
+        return pieces[0] if count == 1 else apply(Concat(1), *pieces, layer=now.layers)
 
     return graph.rewrite(rewrite)
 
