@@ -59,6 +59,10 @@ def split_wide_maps(graph: Graph, context: Context) -> Graph:
     draws = target.stage == "fragment" or bool(target.lacks_compute)
     splitter = _Splitter(target.limits.array_texture_layers, target.limits.draw_buffers * draws)
 
+    values = (*graph.inputs, *(r for n in graph.nodes for r in n.results))
+    if not any(map(splitter.is_wide, values)):
+        return graph
+
     def rewrite(now: Node, was: Node) -> Value | None:
         pieces = splitter.split(now)
         if not pieces:
@@ -86,15 +90,15 @@ class _Splitter:
 
     def split(self, node: Node) -> tuple[Value, ...]:
         """Return pieces of a node's result, computed from pieces; none if it stays whole."""
-        if len(node.results) != 1 or node.result.type.rank != MAP_RANK:
+        if len(node.results) != 1:
             return ()
         if type(node.op) is not Conv:
             return self._channel_by_channel(node)
+        if not (self.is_wide(node.result) or self.is_wide(node.inputs[0])):
+            return ()
         if not all(isinstance(v, Constant) for v in node.inputs[1:]) or not self._is_worth(node):
             return ()
-        if node.op.groups == 1:
-            return self._dense(node)
-        return self._grouped(node)
+        return self._dense(node) if node.op.groups == 1 else self._grouped(node)
 
     def _is_worth(self, node: Node) -> bool:
         """Whether a convolution's pieces take less time than the draws of them to start."""
@@ -104,16 +108,19 @@ class _Splitter:
         _, channels, *positions = map(hint, node.result.shape)
         each = LANES * self.targets
         draws = len(self._widths(x)) * -(-channels // each)
-        if self._is_wide(x) and len(self._leaves(x)) == 1:
+        if self.is_wide(x) and len(self._leaves(x)) == 1:
             draws += -(-hint(x.shape[1]) // each)  # cut it into pieces
         return prod(positions) * w.type.size >= WORTH_A_DRAW * draws
 
-    def _is_wide(self, value: Value) -> bool:
+    def is_wide(self, value: Value) -> bool:
         """Whether a map has too many planes for an array texture, and pieces would fit."""
-        t = value.type
-        if t.rank != MAP_RANK or is_dynamic(t.layers):
+        shape = value.type.shape
+        if len(shape) != MAP_RANK:
             return False
-        return self.limit < t.layers <= MOST_PIECES * self.limit and t.shape[0] <= self.limit
+        layers = shape[0] * -(-shape[1] // LANES)
+        if is_dynamic(layers):
+            return False
+        return self.limit < layers <= MOST_PIECES * self.limit and shape[0] <= self.limit
 
     def _most(self, value: Value) -> int:
         """Return how many channels a piece of a map has at most."""
@@ -121,7 +128,7 @@ class _Splitter:
 
     def _leaves(self, value: Value) -> list[Value]:
         """Return the maps that a wide map joins; itself if it joins none."""
-        joins = isinstance(value, Result) and value.node.op == Concat(1) and self._is_wide(value)
+        joins = isinstance(value, Result) and value.node.op == Concat(1) and self.is_wide(value)
         if not joins:
             return [value]
         return [leaf for v in value.node.inputs for leaf in self._leaves(v)]  # type: ignore[attr-defined]
@@ -129,7 +136,7 @@ class _Splitter:
     def _widths(self, value: Value) -> tuple[int, ...]:
         """Return the channels of each piece of a map: as it is joined, else in equal shares."""
         channels: int = value.shape[1]
-        if not self._is_wide(value):
+        if not self.is_wide(value):
             return (channels,)
         most = self._most(value)
         leaves = self._leaves(value)
@@ -161,8 +168,6 @@ class _Splitter:
         """Return the pieces of a convolution's result: sums over the pieces of its input."""
         x, w, *bias = node.inputs
         inputs, results = self._widths(x), self._widths(node.result)
-        if len(inputs) == len(results) == 1:
-            return ()
         read = list(zip(self._pieces(x, inputs), _ranges(inputs), strict=True))
 
         def piece(channels: range) -> Value:
@@ -181,8 +186,6 @@ class _Splitter:
         """Return the pieces of a grouped convolution's result, each of whole groups."""
         x, w, *bias = node.inputs
         assert isinstance(node.op, Conv)
-        if not (self._is_wide(x) or self._is_wide(node.result)):
-            return ()
         reads, gives = w.shape[1], w.shape[0] // node.op.groups  # channels of a group
         most = min(self._most(x) // reads, self._most(node.result) // gives)
         if not most:
@@ -206,7 +209,7 @@ class _Splitter:
     def _channel_by_channel(self, node: Node) -> tuple[Value, ...]:
         """Return the pieces of what is computed channel by channel from pieces."""
         fusible = isinstance(node.op, Pointwise)
-        if not self._is_wide(node.result) or (self.targets and not fusible):
+        if not self.is_wide(node.result) or (self.targets and not fusible):
             return ()
         channels = node.result.shape[1]
         joined = [v for v in node.inputs if v.type.rank == MAP_RANK and v.shape[1] == channels]
