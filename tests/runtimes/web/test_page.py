@@ -190,8 +190,8 @@ def test_a_build_of_open_sizes_takes_pictures_as_they_are(page: Any, tmp_path: P
     Image.fromarray((x * 255).astype(np.uint8)).convert("RGB").save(tmp_path / "ramp.png")
     page.set_input_files("#file", tmp_path / "ramp.png")
     page.select_option("#network", "builds/2")
+    page.locator("#size", has_text="100 × 61 → 200 × 122").wait_for()  # decoded meanwhile
     shown(page, "builds/2")
-    assert page.inner_text("#size") == "100 × 61 → 200 × 122"
     assert page.is_hidden("#message")
     pixels = page.evaluate(
         "[...after.getContext('2d').getImageData(0, 0, after.width, after.height).data]"
