@@ -21,7 +21,7 @@ dispatch for a piece.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from math import prod
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 CHANNEL = coordinates(MAP_RANK)[1]
 CHANNELS_FROM_RIGHT = 3  # where the channels of an operand are that broadcasts to a map
-MOST_PIECES = MOST_OPERANDS // 2  # Concat then reads them in one pass, however they are grouped
+MOST_PIECES = MOST_OPERANDS // 2  # of dense convolutions
 WORTH_A_DRAW = 300_000  # multiply-adds
 SUM = Pointwise(Call("add", (Var("x0"), Var("x1"))))
 
@@ -71,7 +71,11 @@ def split_wide_maps(graph: Graph, context: Context) -> Graph:
         how = f"in {count} pieces" if count > 1 else "a sum over pieces of its input"
         why = f"an array texture has {splitter.limit} layers of {LANES} channels"
         context.explain("split wide maps", now.name, how, why)
-        return pieces[0] if count == 1 else apply(Concat(1), *pieces, layer=now.layers)
+        if count == 1:
+            return pieces[0]
+        joined = apply(Concat(1), *pieces, layer=now.layers)
+        splitter.joined.add(joined)
+        return joined
 
     return graph.rewrite(rewrite)
 
@@ -83,10 +87,13 @@ class _Splitter:
     Attributes:
         limit: the layers of an array texture.
         targets: the planes that a draw writes; 0 where dispatches compute the pieces.
+        joined: the maps that were split. A ``Concat`` of the model's own may join too many maps
+            for one pass, and no convolution may read it.
     """
 
     limit: int
     targets: int
+    joined: set[Value] = field(default_factory=set)
 
     def split(self, node: Node) -> tuple[Value, ...]:
         """Return pieces of a node's result, computed from pieces; none if it stays whole."""
@@ -128,10 +135,10 @@ class _Splitter:
 
     def _leaves(self, value: Value) -> list[Value]:
         """Return the maps that a wide map joins; itself if it joins none."""
-        joins = isinstance(value, Result) and value.node.op == Concat(1) and self.is_wide(value)
-        if not joins:
+        if value not in self.joined:
             return [value]
-        return [leaf for v in value.node.inputs for leaf in self._leaves(v)]  # type: ignore[attr-defined]
+        assert isinstance(value, Result)
+        return list(value.node.inputs)
 
     def _widths(self, value: Value) -> tuple[int, ...]:
         """Return the channels of each piece of a map: as it is joined, else in equal shares."""
@@ -194,6 +201,8 @@ class _Splitter:
         joined = len(groups) > 1 and not any(n % reads for n in self._widths(x))
         if not joined or max(groups) > most:
             groups = _shares(node.op.groups, most)
+        if len(groups) > MOST_OPERANDS:  # more than a Concat of one pass can read
+            return ()
         parts = self._pieces(x, [n * reads for n in groups])
         rows = _ranges([n * gives for n in groups])
         return tuple(

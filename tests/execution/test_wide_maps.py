@@ -101,6 +101,26 @@ def test_convolutions_of_wide_maps_read_and_write_planes(name, device):
     assert_runs_like_reference(graph, device=device)
 
 
+def test_maps_that_the_model_joins_of_many_are_still_read():
+    """A convolution or a Concat reads at most 16 textures in one pass."""
+    x = image(1, 1000, 4, 4)
+    y: Value = x
+    for k in range(24):
+        y = apply(Concat(1), y, conv(RNG, x, 6, (1, 1), f"grown{k}"))
+        y = pointwise("max(x0 * 0.5, 0)", y)
+    graph = graph_of(y, inputs=(x,))
+    assert split_wide_maps(graph, context(device="gles30")) is graph
+    compile_graph(graph, device="gles30")
+
+
+@pytest.mark.parametrize("channels", [16, 9])
+def test_groups_that_fill_too_many_pieces_stay_whole(channels, device):
+    """Twenty groups of nine channels would be twenty pieces."""
+    x = image(1, 20, 3, 3)
+    graph = graph_of(conv(RNG, x, 20 * channels, (1, 1), groups=20), inputs=(x,))
+    compile_graph(graph, device=device)
+
+
 @pytest.mark.parametrize("batch", [2, 3])
 def test_pieces_of_a_batch_have_room_for_all_its_entries(batch, device):
     x = image(batch, 4, 5, 4)
