@@ -13,10 +13,11 @@ another way reads the ``Concat``, which is row-packed.
 GLES 3.0 guarantees 256 layers, which hold 1,024 channels. That is too few for the last maps of
 MobileNet v2, EfficientNet and ResNet-50.
 
-A row-packed map takes one draw. A piece takes a draw for every four planes or so, and to start one
-takes as long on many GPUs as a loop kernel takes for some 300,000 multiply-adds. Draws of fewer are
-not worth their start, nor are draws of what no convolution can fuse. A compute shader takes one
-dispatch for a piece.
+A row-packed map takes one draw, a piece takes a draw for every few planes. On phones, starting a
+draw takes about as long as 300,000 multiply-adds of a loop kernel. In builds of draws, a
+convolution is therefore split only if each draw has more multiply-adds. Other operators are split
+only if they are element-wise: these are then fused into convolutions. A dispatch computes a whole
+piece.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def split_wide_maps(graph: Graph, context: Context) -> Graph:
     if target.textures == "2d":  # each plane is a texture of its own
         return graph
     draws = target.stage == "fragment" or bool(target.lacks_compute)
-    splitter = _Splitter(target.limits.array_texture_layers, target.limits.draw_buffers * draws)
+    planes_per_draw = target.limits.draw_buffers if draws else None
+    splitter = _Splitter(target.limits.array_texture_layers, planes_per_draw)
 
     values = (*graph.inputs, *(r for n in graph.nodes for r in n.results))
     if not any(map(splitter.is_wide, values)):
@@ -86,13 +88,13 @@ class _Splitter:
 
     Attributes:
         limit: the layers of an array texture.
-        targets: the planes that a draw writes; 0 where dispatches compute the pieces.
-        joined: the maps that were split. A ``Concat`` of the model's own may join too many maps
-            for one pass, and no convolution may read it.
+        planes_per_draw: the planes that a draw writes; None if dispatches compute the pieces.
+        joined: the maps that this pass has split. A ``Concat`` of the model does not count: it may
+            have more operands than a shader can read, and perhaps no convolution reads it.
     """
 
     limit: int
-    targets: int
+    planes_per_draw: int | None
     joined: set[Value] = field(default_factory=set)
 
     def split(self, node: Node) -> tuple[Value, ...]:
@@ -103,17 +105,19 @@ class _Splitter:
             return self._channel_by_channel(node)
         if not (self.is_wide(node.result) or self.is_wide(node.inputs[0])):
             return ()
-        if not all(isinstance(v, Constant) for v in node.inputs[1:]) or not self._is_worth(node):
+        if not all(isinstance(v, Constant) for v in node.inputs[1:]) or not self._repays_draws(
+            node
+        ):
             return ()
         return self._dense(node) if node.op.groups == 1 else self._grouped(node)
 
-    def _is_worth(self, node: Node) -> bool:
+    def _repays_draws(self, node: Node) -> bool:
         """Whether a convolution's pieces take less time than the draws of them to start."""
-        if not self.targets:
+        if not self.planes_per_draw:
             return True
         x, w = node.inputs[:2]
         _, channels, *positions = map(hint, node.result.shape)
-        each = LANES * self.targets
+        each = LANES * self.planes_per_draw
         draws = len(self._widths(x)) * -(-channels // each)
         if self.is_wide(x) and len(self._leaves(x)) == 1:
             draws += -(-hint(x.shape[1]) // each)  # cut it into pieces
@@ -141,35 +145,24 @@ class _Splitter:
         return list(value.node.inputs)
 
     def _widths(self, value: Value) -> tuple[int, ...]:
-        """Return the channels of each piece of a map: as it is joined, else in equal shares."""
+        """Return the channels of each piece of a map: as it was split, else equal shares."""
         channels: int = value.shape[1]
         if not self.is_wide(value):
             return (channels,)
-        most = self._most(value)
         leaves = self._leaves(value)
-        if len(leaves) == 1 or any(leaf.shape[1] > most for leaf in leaves):
-            return tuple(_shares(channels, most))
-        widths = [0]
-        for leaf in leaves:
-            if widths[-1] + leaf.shape[1] > most:
-                widths.append(0)
-            widths[-1] += leaf.shape[1]
-        return tuple(widths)
+        if len(leaves) > 1:
+            return tuple(leaf.shape[1] for leaf in leaves)
+        return tuple(_shares(channels, self._most(value)))
 
     def _pieces(self, value: Value, widths: Sequence[int]) -> tuple[Value, ...]:
         """Return the pieces of a map that have so many channels."""
         if len(widths) == 1:
             return (value,)
         leaves = self._leaves(value)
-        ends = list(accumulate((leaf.shape[1] for leaf in leaves), initial=0))
-        if not set(accumulate(widths)) <= set(ends):
-            axis = value.type.rank - CHANNELS_FROM_RIGHT
-            return tuple(_cut(value, part, axis) for part in _ranges(widths))
-        found = []
-        for part in _ranges(widths):
-            own = leaves[ends.index(part.start) : ends.index(part.stop)]
-            found.append(own[0] if len(own) == 1 else apply(Concat(1), *own))
-        return tuple(found)
+        if tuple(leaf.shape[1] for leaf in leaves) == tuple(widths):
+            return tuple(leaves)
+        axis = value.type.rank - CHANNELS_FROM_RIGHT
+        return tuple(_cut(value, part, axis) for part in _ranges(widths))
 
     def _dense(self, node: Node) -> tuple[Value, ...]:
         """Return the pieces of a convolution's result: sums over the pieces of its input."""
@@ -193,18 +186,18 @@ class _Splitter:
         """Return the pieces of a grouped convolution's result, each of whole groups."""
         x, w, *bias = node.inputs
         assert isinstance(node.op, Conv)
-        reads, gives = w.shape[1], w.shape[0] // node.op.groups  # channels of a group
-        most = min(self._most(x) // reads, self._most(node.result) // gives)
+        inputs, outputs = w.shape[1], w.shape[0] // node.op.groups  # channels of a group
+        most = min(self._most(x) // inputs, self._most(node.result) // outputs)
         if not most:
             return ()
-        groups = [n // reads for n in self._widths(x)]
-        joined = len(groups) > 1 and not any(n % reads for n in self._widths(x))
+        groups = [n // inputs for n in self._widths(x)]
+        joined = len(groups) > 1 and not any(n % inputs for n in self._widths(x))
         if not joined or max(groups) > most:
             groups = _shares(node.op.groups, most)
         if len(groups) > MOST_OPERANDS:  # more than a Concat of one pass can read
             return ()
-        parts = self._pieces(x, [n * reads for n in groups])
-        rows = _ranges([n * gives for n in groups])
+        parts = self._pieces(x, [n * inputs for n in groups])
+        rows = _ranges([n * outputs for n in groups])
         return tuple(
             apply(
                 replace(node.op, groups=count),
@@ -218,7 +211,7 @@ class _Splitter:
     def _channel_by_channel(self, node: Node) -> tuple[Value, ...]:
         """Return the pieces of what is computed channel by channel from pieces."""
         fusible = isinstance(node.op, Pointwise)
-        if not self.is_wide(node.result) or (self.targets and not fusible):
+        if not self.is_wide(node.result) or (self.planes_per_draw and not fusible):
             return ()
         channels = node.result.shape[1]
         joined = [v for v in node.inputs if v.type.rank == MAP_RANK and v.shape[1] == channels]
