@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING
 from ..ir.dimensions import hint
 from ..ir.types import LANES
 from .shader.counting import loops
-from .shader.expressions import Uniform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .gpu import GpuPass
     from .shader.counting import Counts, Outline
     from .shader.program import Program
@@ -45,7 +42,7 @@ class PassWorks:
     """Counts GPU passes; a program that several share is walked once."""
 
     def __init__(self) -> None:
-        self._programs: dict[Program, tuple[Outline, dict[str, str]]] = {}
+        self._programs: dict[Program, Outline] = {}
         self._works: dict[tuple[Program, tuple[int, ...]], PassWork] = {}
 
     def of(self, p: GpuPass) -> PassWork:
@@ -55,23 +52,13 @@ class PassWorks:
             InternalError: for a loop that ends at neither a number nor a uniform.
         """
         if p.program not in self._programs:
-            outline = loops(p.program, lambda read: read.texture.name)
-            self._programs[p.program] = outline, dict(_ends(outline))
-        outline, uniforms = self._programs[p.program]
-        values = {u.name: hint(u.value) for u in p.uniforms}
-        ends = {counter: values[uniform] for counter, uniform in uniforms.items()}
+            self._programs[p.program] = loops(p.program, lambda read: read.texture.name)
+        outline = self._programs[p.program]
+        ends = outline.ends_at({u.name: hint(u.value) for u in p.uniforms})
         key = p.program, tuple(ends.values())
         if key not in self._works:
             self._works[key] = _work(p, outline.total(ends))
         return self._works[key]
-
-
-def _ends(outline: Outline) -> Iterator[tuple[str, str]]:
-    """Yield the counters of loops that end at uniforms, and the names of these."""
-    for loop, block in outline.blocks:
-        if loop is not None and isinstance(loop.end, Uniform):
-            yield loop.counter.name, loop.end.name
-        yield from _ends(block)
 
 
 def _work(p: GpuPass, counts: Counts) -> PassWork:

@@ -6,6 +6,7 @@ steps at a time and fetches each texel of the operand once.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from ..shader.types import Type
     from .loads import LoadFunction
     from .plane_groups import Group
+
+MOST_UNROLLED = 8  # steps of a result; drivers that unroll more of them spill registers
+LONGEST_UNROLLED = 32  # steps of a loop; Mesa's drivers leave longer ones rolled
 
 
 def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
@@ -182,7 +186,7 @@ class _Nest:
         name, trips = loops[axis].name, loops[axis].trips
         innermost = axis == len(loops) - 1
         if not (innermost and self.texels):
-            with body.loop(name, self.shader.number(trips)) as counter:
+            with body.loop(name, self._end(name, trips)) as counter:
                 self.own[name] = counter
                 if innermost:
                     self._bind(self.nest.each_step)
@@ -198,6 +202,19 @@ class _Nest:
                 self._texel_steps(counter, LANES)
         if rest := trips % LANES:
             self._texel_steps(integer(whole), rest, "_rest")
+
+    def _end(self, name: str, trips: int) -> Expression:
+        """Return the end of a loop: a uniform in draws that compilers would unroll too far.
+
+        The compilers of mobile and Intel GPUs unroll a mean of 7x7 values and load all at once:
+        it then spills registers and takes over a second to compile.
+        """
+        steps = [loop.trips for loop in self.nest.loops if not is_dynamic(loop.trips)]
+        unrolled = not is_dynamic(trips) and 1 < trips <= LONGEST_UNROLLED
+        draws = not self.group.in_compute and self.shader.target.shares_programs
+        if draws and unrolled and prod(steps) > MOST_UNROLLED:
+            return self.shader.uniform(f"{name}_end", trips)
+        return self.shader.number(trips)
 
     def _texel_steps(self, first: Expression, count: int, suffix: str = "") -> None:
         """Write steps of the innermost loop that share texels.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FEW_PROGRAMS = 12
 Sizes = tuple[tuple[str, int], ...]
-UNROLLED = {"kernel_height": 3, "kernel_width": 3}  # larger ones become uniforms: _differing
+UNROLLED = {"kernel_height": 2, "kernel_width": 2}  # larger ones become uniforms: _differing
 
 
 def sizes_in_uniforms(
@@ -91,7 +91,7 @@ def _differing(sizes: set[Sizes]) -> frozenset[str]:
 
     These are the sizes that differ between layers, and kernel sizes beyond :data:`UNROLLED`.
     Drivers unroll loops with literal ends: a depthwise kernel of 7x7 then takes ten times as long
-    to compile.
+    to compile, and one of 3x3 spills registers on VideoCore VI.
     """
     values = {pair for one in sizes for pair in one}
     names = [name for name, _ in values]

@@ -76,7 +76,7 @@ class Outlines:
         self._target = target
         self._keys: dict[Hashable, int] = {}  # numbers of keys, which compare faster
         self._numbers: dict[Hashable, int] = {}  # the number of each node's key
-        self._outlines: dict[Hashable, Outline] = {}
+        self._outlines: dict[Hashable, tuple[Outline, dict[str, int]]] = {}
         self._totals: dict[Hashable, Counts] = {}
 
     def work(self, node: Node, family: Family) -> Work:
@@ -96,20 +96,24 @@ class Outlines:
             return self._totals[key]
         growth = of.family.growth(of.node, choice)
         if growth is None:
-            counts = self._outline(of, choice).total(of.ends)
+            outlined, ends = self._outline(of, choice)
+            counts = outlined.total(ends | of.ends)
         else:
             small, larger = (self._counts(of, c) for c in (growth.small, growth.larger))
             counts = small.grown(larger, growth.steps)
         self._totals[key] = counts
         return counts
 
-    def _outline(self, of: _Program, choice: Choice) -> Outline:
+    def _outline(self, of: _Program, choice: Choice) -> tuple[Outline, dict[str, int]]:
+        """Return the outline of a node's program, and where loops end that end at uniforms."""
         once = tuple(end == 1 for end in of.ends.values())  # kernels then omit the loop
         key = of.key, choice, once
         if key not in self._outlines:
             node = replace(of.node, choice=choice)
             gpu_pass = _lowered(node, of.family, self._target)
-            self._outlines[key] = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
+            found = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
+            uniforms = {u.name: u.value for u in gpu_pass.uniforms}
+            self._outlines[key] = found, found.ends_at(uniforms)
         return self._outlines[key]
 
     def _key(self, node: Node, family: Family) -> int:

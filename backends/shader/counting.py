@@ -142,6 +142,15 @@ class Outline:
         else:
             self.blocks.append((loop, block))
 
+    def ends_at(self, uniforms: Mapping[str, int]) -> dict[str, int]:
+        """Return where loops end that end at uniforms, by the names of their counters."""
+        found = {}
+        for loop, block in self.blocks:
+            if loop is not None and isinstance(loop.end, Uniform):
+                found[loop.counter.name] = uniforms[loop.end.name]
+            found |= block.ends_at(uniforms)
+        return found
+
     def total(self, ends: Mapping[str, int]) -> Counts:
         """Return what it does in all.
 

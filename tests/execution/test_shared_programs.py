@@ -21,7 +21,8 @@ from support import (
 from shadergen.backends.kernels import sharing
 from shadergen.backends.schedule import BuildFiles
 from shadergen.backends.shader.rows import ARRAY_LENGTHS
-from shadergen.ir.graph import Graph, Value, constant
+from shadergen.ir.graph import Graph, Value, apply, constant
+from shadergen.ir.ops import Reduce
 
 RNG = np.random.default_rng(0)
 PADDED = {"pads": (1, 1, 1, 1)}
@@ -154,3 +155,41 @@ def test_weights_in_uniform_blocks_fit_the_devices():
     sizes = {b["size"] for b in files.schedule["buffers"]}
     assert max(sizes) <= 16384
     assert sizes & {n * 16 for n in ARRAY_LENGTHS}
+
+
+def mean(size: int) -> Graph:
+    """Return the mean of a map of so many rows and columns."""
+    x = image(1, 16, size, size)
+    return graph_of(apply(Reduce("mean", (2, 3)), x, layer="mean"), inputs=(x,))
+
+
+@pytest.mark.parametrize("size", [7, 9, 40])
+@pytest.mark.parametrize("device", ["gles30", "gles31-mobile", "webgl2-min"])
+def test_loops_that_drivers_would_unroll_compute_the_reference(device, size):
+    assert_runs_like_reference(mean(size), device=device, stage="fragment")
+
+
+def test_draws_end_the_loops_that_drivers_would_unroll_at_uniforms():
+    """Unrolled, a mean of 7x7 spills registers; short loops and long ones stay as they are."""
+
+    def ends(size: int, **options: Any) -> set[str]:
+        _, files, _ = compile_graph(mean(size), **options)
+        names = {u["name"] for p in files.schedule["passes"] for u in p["uniforms"]}
+        return {name for name in names if name.endswith("_end")}
+
+    both = {"u_source_row_end", "u_source_column_end"}
+    assert ends(7, device="gles30") == both
+    assert not ends(2, device="gles30")
+    assert not ends(40, device="gles30")
+    assert not ends(7, device="swiftshader")
+    assert not ends(7, device="gles31-mobile", stage="compute")
+
+
+def test_a_loop_costs_the_same_whether_it_ends_at_a_number_or_a_uniform():
+    def work(device: str) -> dict[str, Any]:
+        _, files, _ = compile_graph(mean(7), device=device, stage="fragment", fetch="texel")
+        (entry,) = files.schedule["passes"]
+        return dict(entry["work"])
+
+    assert work("gles30") == work("swiftshader")
+    assert work("gles30")["operations"] >= 7 * 7 * 16
