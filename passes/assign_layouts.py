@@ -284,7 +284,7 @@ def _external(t: TensorType, name: str) -> TensorType:
 def _excess(size: tuple[int, int], layers: int, limits: Limits) -> str:
     """Say which limit keeps a map from lying in planes."""
     if is_dynamic(layers):
-        return f"the number of its channels, {layers}, is dynamic"
+        return f"the number of its layers, {layers}, is dynamic"
     if max(map(hint, size)) > limits.texture_size:
         return f"{size[1]}x{size[0]} texels, the device profile allows {limits.texture_size}"
     return f"{layers} layers, the device profile allows {limits.array_texture_layers}"

@@ -98,8 +98,8 @@ class DynamicInputs:
             notes.append(line + ("" if told else f" ({ASSUMED})"))
         if self._kept:
             notes.append(
-                f"not dynamic: {_quoted(self._kept)}, because the model declares another size "
-                "than for the dynamic inputs"
+                f"not dynamic: {_quoted(self._kept)}, whose declared size differs from the size "
+                "of the dynamic inputs"
             )
         return notes
 

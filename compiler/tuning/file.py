@@ -144,7 +144,7 @@ def _choice(entry: Any) -> tuple[Choice, float]:
     _members(entry, {*MEMBERS, "nanoseconds"}, "a choice")
     block = _expect(entry["block"], list, "block")
     if len(block) != 2:
-        raise ValueError(f"block {block!r} is not columns and rows")
+        raise ValueError(f"block {block!r} is not a pair of columns and rows")
     choice = Choice(
         stage=_one_of(entry["stage"], get_args(Stage)),
         block=(_integer(block[0], "block", MOST_PIXELS), _integer(block[1], "block", MOST_PIXELS)),

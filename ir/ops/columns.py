@@ -107,7 +107,7 @@ class Col2Im(Op):
 
 @dataclass(frozen=True)
 class WindowsToChannels(Movement):
-    """Join the taps of windows along axis 2 to the channels, and the windows to the batch.
+    """Cut axis 2 into windows: their elements become channels, the windows become batch entries.
 
     y[n*windows + o, c*taps + k, ...] = x'[n, c, o*stride + k*dilation - before, ...], where x'
     continues x as :class:`Pad` does.

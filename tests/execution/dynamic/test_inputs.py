@@ -190,5 +190,5 @@ def test_an_image_is_told_from_an_input_of_weights(tmp_path: Path) -> None:
     assert found.notes[:3] == (
         "dynamic: height is axis 2, width axis 3 of 'other'",
         "dynamic: height is axis 1, width axis 2 of 'x'",
-        "not dynamic: 'gain', because the model declares another size than for the dynamic inputs",
+        "not dynamic: 'gain', whose declared size differs from the size of the dynamic inputs",
     )

@@ -158,7 +158,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         small(node("BitCast", to=6), opset=26),
         "error[SG0202]: BitCast from float32 to int32 is not implemented\n"
         "  --> model.onnx: node y (BitCast), inputs 1x3x6x5\n"
-        "  = why: tensors are computed as float32, whose bits are not those of the model's types\n"
+        "  = why: tensors are stored as float32, which does not keep the bit patterns of "
+        "other types\n"
         "  = supported: int8 and uint8, int16 and uint16, bool and uint8",
     ),
     "text in": (

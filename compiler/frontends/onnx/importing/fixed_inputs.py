@@ -36,7 +36,7 @@ def fixed_input(info: ValueInfoProto, given: ArrayLike) -> Known:
     if dtype is None:
         kind = info.type.WhichOneof("value") or "nothing"
         named = type_name(tensor.elem_type) if kind == "tensor_type" else kind
-        raise ShadergenError("SG0206", f"{where} is of type {named}, which takes no --input-value")
+        raise ShadergenError("SG0206", f"{where} of type {named} cannot be set by --input-value")
     given = np.asarray(given)
     with np.errstate(all="ignore"):
         array = given.astype(dtype)
