@@ -97,7 +97,7 @@ class Outlines:
         growth = of.family.growth(of.node, choice)
         if growth is None:
             outlined, ends = self._outline(of, choice)
-            counts = outlined.total(ends | of.ends)
+            counts = outlined.total({**ends, **of.ends})
         else:
             small, larger = (self._counts(of, c) for c in (growth.small, growth.larger))
             counts = small.grown(larger, growth.steps)
