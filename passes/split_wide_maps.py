@@ -14,7 +14,7 @@ GLES 3.0 guarantees 256 layers, which hold 1,024 channels. That is too few for t
 MobileNet v2, EfficientNet and ResNet-50.
 
 A row-packed map takes one draw, a piece takes a draw for every few planes. On phones, starting a
-draw takes about as long as 300,000 multiply-adds of a loop kernel. In builds of draws, a
+draw takes about as long as 240,000 multiply-adds of a loop kernel. In builds of draws, a
 convolution is therefore split only if each draw has more multiply-adds. Other operators are split
 only if they are element-wise: these are then fused into convolutions. A dispatch computes a whole
 piece.
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 CHANNEL = coordinates(MAP_RANK)[1]
 CHANNELS_FROM_RIGHT = 3  # where the channels of an operand are that broadcasts to a map
 MOST_PIECES = MOST_OPERANDS // 2  # of dense convolutions
-WORTH_A_DRAW = 300_000  # multiply-adds
+WORTH_A_DRAW = 240_000  # multiply-adds
 SUM = Pointwise(Call("add", (Var("x0"), Var("x1"))))
 
 
