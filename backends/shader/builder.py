@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -271,9 +272,7 @@ class ShaderBuilder(Declarations):
             self.blocks.append(Block("Parameters", "uniform", blob))
             most = self.target.limits.uniform_block_size
             check_limit("bytes of parameters", len(rows) * 16, most, name)
-        units = sum(isinstance(r.place, str) for r in self.reads)
-        check_units(units, self.stage, self.target, name)
-        return Program(
+        program = Program(
             stage=self.stage,
             precision=self.precision,
             header=header,
@@ -284,6 +283,18 @@ class ShaderBuilder(Declarations):
             chained=self.target.products != "matrix",
             **written,
         )
+        if any(len(tensor.bindings) > 1 for tensor in self._tensors.values()):
+            self._drop_unread(program)
+        units = sum(isinstance(r.place, str) for r in self.reads)
+        check_units(units, self.stage, self.target, name)
+        return program
+
+    def _drop_unread(self, program: Program) -> None:
+        """Drop the textures of a tensor that the program does not read, where each is a plane."""
+        read = program.textures_read
+        kept = [t in read or t.unit is not None for t in self.textures]
+        self.textures[:] = compress(self.textures, kept)
+        self.reads[:] = compress(self.reads, kept)
 
 
 def constant(numbers: np.ndarray) -> Expression:

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import compress, repeat
 from typing import TYPE_CHECKING, Literal
 
-from .expressions import Element, Invoke, Variable, integer
+from .expressions import Element, Invoke, Texel, Variable, integer
 from .expressions import walk as parts
 from .statements import walk
 
@@ -143,3 +143,10 @@ class Program:
 
         visit(self.main)
         return tuple(found)
+
+    @property
+    def textures_read(self) -> set[TextureBinding]:
+        """The textures that an invocation reads."""
+        bodies = (self.main, *(f.body for f in self.functions))
+        read = (e for body in bodies for s in walk(body) for e in parts(*s.expressions))
+        return {e.texture for e in read if isinstance(e, Texel)}

@@ -186,6 +186,7 @@ def test_ffmpeg_runs_compute_passes(name, tmp_path):
         (fsrcnnx, 1, 2, (29, 37)),
         (anime4k, 3, 2, (29, 37)),
         (cunny, 1, 2, (29, 37)),
+        (residual, 3, 1, (29, 37)),
     ],
 )
 def test_layers_of_many_kinds(make, channels, scale, size, stage, tmp_path):

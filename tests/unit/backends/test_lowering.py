@@ -234,6 +234,24 @@ def test_too_many_textures_for_the_units_are_refused():
     compile_graph(graph_of(y, inputs=(x,)), textures="array")
 
 
+def test_passes_bind_only_the_planes_that_they_read():
+    """A sum of a convolution and a map reads one plane of the map; each is a texture of its own."""
+    rng = np.random.default_rng(0)
+    x = image(1, 4, 8, 8)
+    first = conv(rng, x, 40, (1, 1), "first")
+    between = conv(rng, first, 40, (1, 1), "between")
+    y = pointwise("x0 + x1", conv(rng, between, 40, (1, 1), "second"), first, layer="sum")
+    y = conv(rng, y, 4, (1, 1), "last")
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), textures="2d", weights="constants", mrt=1)
+    sums = [p for p in files.schedule["passes"] if "sum" in p["layers"]]
+    for plane, entry in enumerate(sums):
+        names = [r["texture"] for r in entry["reads"]]
+        assert names.count("between") == 10
+        assert [r["layer"] for r in entry["reads"] if r["texture"] == "first"] == [plane]
+        assert all(files.shaders[entry["shader"]].count(r["uniform"]) > 1 for r in entry["reads"])
+    assert len(sums) == 10
+
+
 def test_too_many_parameters_for_a_block_are_refused():
     x = image(1, 600, 2, 2)
     operands = [constant(np.full((600, 1, 1), 1.5 + k)) for k in range(8)]
