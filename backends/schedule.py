@@ -173,7 +173,11 @@ class _Assembly:
             if r.layer is not None:
                 entry["layer"] = r.layer
             elif not isinstance(r.source, Blob) and r.source in self.places:
-                entry["layers"] = [r.source.type.first_layer, r.source.type.layers]
+                t = r.source.type
+                if t.layout is not None and t.layout.kind == "2d":
+                    entry["layer"] = t.first_layer
+                else:
+                    entry["layers"] = [t.first_layer, t.layers]
             reads.append(entry | {"fetches": fetches})
         blocks = []
         for b, loads in zip(p.blocks, work.loads, strict=True):

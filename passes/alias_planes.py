@@ -11,7 +11,8 @@ concatenation, it is a pass of its own.
 
 A draw must not sample a texture while drawing to its other layers: OpenGL ES leaves such a feedback
 loop undefined (ES 3.2, section 9.3.1). So a part is also copied if a fragment pass that writes it
-reads the same texture. Compute passes are free to: only equal texels conflict there.
+reads the same array texture. Compute passes are free to: only equal texels conflict there. Of 2D
+textures, each layer is a texture of its own.
 """
 
 from __future__ import annotations
@@ -178,6 +179,8 @@ class _Plan:
     def _loops(self, value: Value, join: Node, owner: Value) -> str:
         """Return how the alias would make a draw sample its own texture, or nothing."""
         assert isinstance(value, Result)
+        if not _is_array(owner):
+            return ""
         if _draws(value.node) and owner in map(self._owner, tensor_operands(value.node)):
             return "is drawn by a pass that samples the same texture"
         readers = (u for u in self.users.get(value, ()) if _draws(u) and u is not join)
@@ -194,11 +197,11 @@ class _Plan:
         for node in self.graph.nodes:
             if node not in self.aliases and _draws(node):
                 owner = self._owner(node.result)
-                if owner in map(self._owner, tensor_operands(node)):
+                if _is_array(owner) and owner in map(self._owner, tensor_operands(node)):
                     bad.add(owner)
         for join, copied in self.copies.items():  # a copy may be drawn
             owner = self._owner(join.result)
-            if any(self._owner(join.inputs[k]) is owner for k in copied):
+            if _is_array(owner) and any(self._owner(join.inputs[k]) is owner for k in copied):
                 bad.add(owner)
         return {n for n in self.aliases if self._owner(n.result) in bad}
 
@@ -210,4 +213,10 @@ def _draws(node: Node) -> bool:
 def _shares(value: Value) -> bool:
     """Whether parts of a tensor's texture may be other tensors."""
     t = value.type
-    return t.in_planes and t.shape[0] == 1 and t.layout is not None and t.layout.kind == "array"
+    if not t.in_planes or t.shape[0] != 1 or t.layout is None:
+        return False
+    return t.layout.kind == "array" or (t.layout.kind == "2d" and t.layers > 1)
+
+
+def _is_array(value: Value) -> bool:
+    return value.type.layout is not None and value.type.layout.kind == "array"

@@ -148,7 +148,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
     inner, outer = found.inner.result.type, found.node.result.type
     if inner.rank != outer.rank:
         return "the formula changes the rank of the kernel's result"
-    if context.target.textures != "2d" and joins_planes(found.inner) and inner.shape[0] == 1:
+    if joins_planes(found.inner) and inner.shape[0] == 1:
         return "parts of a concatenation are written in place"
     c, c2 = inner.channels, outer.channels
     few = inner.in_planes and (c == c2 or (c == 1 and c2 <= LANES))

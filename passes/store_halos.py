@@ -5,8 +5,8 @@ map writes the padding, too, once for all taps, planes and readers, and convolut
 tests: conv(x, pads) = conv(halo(x)). A map has one halo. If its readers pad in several ways, the
 halo is the padding of most of them; the others test as before.
 
-Only for targets whose passes may write textures of any size (user shaders), and for results that
-have their textures to themselves: no outputs, no aliases.
+Only for targets whose passes may write textures of any size (user shaders), and not for outputs.
+Aliases have the halo of the texture that they lie in.
 """
 
 from __future__ import annotations
@@ -32,22 +32,27 @@ def store_halos(graph: Graph, context: Context) -> Graph:
     """Give maps that convolutions pad the halo of their padding."""
     if not context.target.stores_halos:
         return graph
-    wanted: dict[Value, list[Halo]] = {}
+    places = places_of(graph)
+
+    def owner(value: Value) -> Value:
+        return places[value].owner if value in places else value
+
+    wanted: dict[Value, list[Halo]] = {}  # by the tensor that owns the texture
+    fixed: set[Value] = {*graph.inputs, *(o.value for o in graph.outputs)}
     for node in graph.nodes:
         p = parts(node)
         halo = halo_for(p) if is_direct(node) else None
         if halo is not None:
-            wanted.setdefault(p.operands[0], []).append(halo)
-    places = places_of(graph)
-    shared = {o.value for o in graph.outputs} | set(places) | {p.owner for p in places.values()}
+            wanted.setdefault(owner(p.operands[0]), []).append(halo)
+        if p.store:
+            fixed.update(map(owner, node.results))
+    halos = {value: _of_most(found) for value, found in wanted.items() if value not in fixed}
 
     def place(now: Node, was: Node) -> Node | None:
         types = list(now.types or ())
         for k, old in enumerate(was.results):
-            if old not in wanted or old in shared or parts(was).store:
-                continue
-            layout, halo = old.type.layout, _of_most(wanted[old])
-            if layout is not None and _has_room(old, halo, context.target):
+            layout, halo = old.type.layout, halos.get(owner(old))
+            if halo is not None and layout is not None and _has_room(old, halo, context.target):
                 types[k] = now.results[k].type.placed(replace(layout, halo=halo))
         return replace(now, types=tuple(types)) if tuple(types) != now.types else None
 

@@ -78,7 +78,7 @@ class Declarations:
             return TensorTexture(value, (binding,), 0, function=function)
         ours = isinstance(value, Result) and layout.slot is not None
         image: str = layout.format if ours else ""
-        first, count = 0, 1
+        first, count, begin = 0, 1, layout.first
         if layout.kind == "array":
             bindings = [self._binding("array", f"u_{name}", value, None, image)]
         else:
@@ -90,15 +90,14 @@ class Declarations:
             bindings = []
             for k in range(count):
                 called = f"u_{name}" if count == 1 else f"u_{self.names(f'{name}_{k}')}"
-                layer = first + k if value.type.layers > 1 else None
+                layer = begin + first + k if value.type.layers > 1 else None
                 bindings.append(self._binding("2d", called, value, layer, image))
-        begin = value.type.first_layer
         sampled = bindings[0].unit is None and count == 1 and self._samples(value)
         return TensorTexture(
             value,
             tuple(bindings),
             first,
-            self.size(f"first_{name}", begin) if begin else None,
+            self.size(f"first_{name}", begin) if begin and layout.kind == "array" else None,
             self._sides(name, value) if sampled else None,
             choosing(name, value, bindings, first) if count > 1 else None,
         )

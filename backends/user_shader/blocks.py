@@ -293,7 +293,7 @@ class _Blocks:
         if multiplies := entry["work"]["multiplies"]:
             comments.append(f"{multiplies} multiply-adds per pixel")
         return Block(
-            f"{gpu_pass.node.name}{_channels(result, [w['layer'] for w in writes])}",
+            f"{gpu_pass.node.name}{_channels(gpu_pass)}",
             list(binds),
             "" if is_last else saved.texture,
             (
@@ -355,10 +355,11 @@ def grid_of(planes: int, halo: Halo | None = None) -> Grid:
     return Grid(min(planes, 2), (planes + 1) // 2, halo)
 
 
-def _channels(texture: Mapping[str, Any], layers: Sequence[int]) -> str:
+def _channels(gpu_pass: GpuPass) -> str:
     """Return which channels a pass computes, unless it is all."""
-    if texture["layers"] == len(layers):
+    t, layers = gpu_pass.node.result.type, gpu_pass.layers
+    if t.layers == len(layers):
         return ""
-    first = LANES * layers[0]
-    last = min(LANES * (layers[-1] + 1), texture["channels"]) - 1
-    return f", channels {first} to {last} of {texture['channels']}"
+    first = LANES * (layers[0] - t.first_layer)
+    last = min(LANES * (layers[-1] - t.first_layer + 1), t.channels) - 1
+    return f", channels {first} to {last} of {t.channels}"

@@ -295,8 +295,9 @@ def _check_writes(
             refuse(f"the pass writes {texture.name!r}, an input or a constant", place)
         if write.layer >= texture.layers:
             refuse(f"{texture.name!r} has no layer {write.layer}", place)
-        # a draw may not even sample other layers of what it draws to
-        layer = write.layer if isinstance(gpu_pass, ComputePass) else ANY_LAYER
+        # a draw may not even sample other layers of the array that it draws to
+        is_draw = not isinstance(gpu_pass, ComputePass)
+        layer = ANY_LAYER if is_draw and texture.is_array else write.layer
         if (texture.slot, layer) in slots:
             refuse(f"the pass reads what it writes: {texture.name!r} in slot {texture.slot}", place)
         _check_lifetime(texture, index, place)

@@ -273,7 +273,8 @@ function checkWrites(build, gpuPass, index, member, given, written, slots) {
     if (write.layer >= texture.layers) {
       refuse(`'${texture.name}' has no layer ${write.layer}`, place);
     }
-    const layer = (gpuPass.stage === "compute") ? write.layer : ANY_LAYER;
+    const isDraw = !(gpuPass.stage === "compute");
+    const layer = (isDraw && isArray(texture)) ? ANY_LAYER : write.layer;
     if (slots.has(`${texture.slot} ${layer}`)) {
       refuse(`the pass reads what it writes: '${texture.name}' in slot ${texture.slot}`, place);
     }

@@ -313,7 +313,8 @@ bool check_writes(const Schedule& build, const Pass& gpu_pass, std::int64_t inde
         if (write.layer >= texture.layers) {
             return refuse(error, "'{}' has no layer {}", {texture.name, write.layer}, place);
         }
-        const auto layer = gpu_pass.is_compute ? write.layer : any_layer;
+        const auto is_draw = !gpu_pass.is_compute;
+        const auto layer = (is_draw && texture.is_array) ? any_layer : write.layer;
         if (slots.has(key(texture.slot, layer))) {
             return refuse(error, "the pass reads what it writes: '{}' in slot {}", {texture.name, texture.slot}, place);
         }
