@@ -29,7 +29,8 @@ from ...passes.kernel_ops.winograd import bias_shares
 from ...passes.placement.kinds import at_default, before_store, is_direct, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Conditional, Number, Variable, vec4
+from ..shader.constructors import vec4
+from ..shader.expressions import Conditional, Number, Variable
 from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
 from . import family

@@ -14,7 +14,8 @@ from ...passes.placement.access import lane_coordinate
 from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
 from ..gpu import Blob, GpuPass
 from ..gpu import Uniform as Setting
-from ..shader.expressions import Lanes, Uniform, Variable, integer, intrinsic, known
+from ..shader.constructors import integer, intrinsic
+from ..shader.expressions import Lanes, Uniform, Variable, known
 from ..shader.statements import Body
 from ..shader.types import INT, IVEC2
 from .loads import Reader

@@ -16,16 +16,8 @@ from ...passes.placement.kinds import is_parameter
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
-from ..shader.expressions import (
-    BuiltIn,
-    Conditional,
-    Variable,
-    any_of,
-    integer,
-    ivec2,
-    offset,
-    vec4,
-)
+from ..shader.constructors import any_of, integer, ivec2, offset, vec4
+from ..shader.expressions import BuiltIn, Conditional, Variable
 from ..shader.program import Function, TextureBinding
 from ..shader.statements import Body, names_read, needed
 from ..shader.types import INT, VEC4
