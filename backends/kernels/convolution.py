@@ -377,5 +377,12 @@ def _key(node: Node) -> Hashable:
 
 
 CONVOLUTION = Family(
-    _runs_directly, choices, lower_convolution, why_not_compute, ends, _growth, _key, expand
+    _runs_directly,
+    choices,
+    lower_convolution,
+    why_not_compute,
+    ends,
+    _growth,
+    program_key=_key,
+    expand=expand,
 )

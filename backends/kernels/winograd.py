@@ -31,7 +31,7 @@ from ...passes.placement.kinds import at_default, is_direct, shared_out
 from ...passes.placement.target import TILES_OF
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
-from .family import TARGETS, Family, computes, why_not_compute
+from .family import TARGETS, Family, computes, planes_of_pass, why_not_compute
 from .fragment_blocks import may_draw_blocks
 from .program_keys import convolution_key, reduced
 from .weight_blocks import weight_floats
@@ -250,6 +250,16 @@ def _ends(node: Node) -> dict[str, int]:
     return {PATCH_ROW: kernel.patch} if isinstance(kernel, WinogradResult) else {}
 
 
+def _planes_of_pass(node: Node) -> int:
+    """Return the planes that a GPU pass of a step computes."""
+    kernel = parts(node).kernel
+    if isinstance(kernel, StripProducts):  # all: a plane is a part of the strip
+        return -(-parts(node).operands[1].shape[0] // LANES)
+    if isinstance(kernel, WinogradConv):  # weights are constants, so each dispatch has its own
+        return node.choice.planes or 1
+    return planes_of_pass(node)
+
+
 def _program_key(node: Node) -> Hashable:
     p, text = parts(node), op_text(node.op)
     if isinstance(p.kernel, StripProducts):
@@ -266,6 +276,7 @@ WINOGRAD = Family(
     _lower,
     why_not_compute,
     _ends,
+    planes_of_pass=_planes_of_pass,
     program_key=_program_key,
     expand=expand,
 )
