@@ -46,6 +46,7 @@ class Group:
             and pass the plane in the uniform ``u_plane``; in dispatches, each invocation computes
             its ``plane``.
         entries: whether the batch entry is a variable, too: the uniform ``u_batch``.
+        whole_rows: whether no block reaches beyond the last row of the map.
         prelude: statements that compute the coordinates of :meth:`at`.
         loads: functions that load operands of an epilogue, by role and operand.
     """
@@ -56,6 +57,7 @@ class Group:
     written: Node
     shared: bool = False
     entries: bool = False
+    whole_rows: bool = False
     prelude: Body = field(default_factory=Body)
     loads: dict[tuple[str, Value], LoadFunction] = field(default_factory=dict)
     _coordinates: dict[str, Expression] = field(default_factory=dict)

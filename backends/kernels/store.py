@@ -11,7 +11,7 @@ from ...ir.expr import Expr, Var, named, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.types import LANES
-from ...passes.kernel_ops import WinogradPatches, parts
+from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import is_parameter
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass
@@ -310,7 +310,7 @@ def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) ->
     beyond = []  # blocks at the border
     if columns > 1:
         beyond.append(PIXEL.x >= shader.size("width", width))
-    if rows > 1 and not isinstance(parts(group.node).kernel, WinogradPatches):  # whole patches
+    if rows > 1 and not group.whole_rows:
         beyond.append(PIXEL.y >= shader.size("height", height))
     body = Body()
     if beyond:

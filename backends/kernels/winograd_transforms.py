@@ -60,7 +60,8 @@ def lower_transform(node: Node, target: Target) -> Iterator[GpuPass]:
         assert isinstance(p.kernel, WinogradResult)
         return _result(shader, node, group, p.kernel, x)
 
-    yield from lower_groups(groups(node), write)
+    whole = isinstance(p.kernel, WinogradPatches)  # its map is of whole patches
+    yield from lower_groups((replace(g, whole_rows=whole) for g in groups(node)), write)
 
 
 def transformed(
