@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InternalError
-from ..ir.dimensions import at_layer, environment_of, is_dynamic, largest
+from ..ir.dimensions import at_layer, environment_of
 from ..ir.graph import Constant, Input
 from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
@@ -21,15 +20,16 @@ from .barriers import barriers
 from .build_files import WEIGHTS, BuildFiles
 from .constraints import sizes_member
 from .dialects.glsl_es import print_program, print_vertex, without_comments
-from .gpu import EXTERNAL, Blob, ComputePass
+from .gpu import Blob, ComputePass
 from .pass_work import PassWorks
+from .requirements import requirements
 from .shader.builder import weight_texture_width
 from .sizes import expression
 from .texels import components, pack, tensor_bytes, texel_bytes
 from .weights import WeightFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ..ir.graph import Graph, Port, Value
     from ..passes.placement.target import Target
@@ -130,7 +130,9 @@ class _Assembly:
             "version": FORMAT_VERSION,
             "generator": self.generator,
             "model": label(self.graph.name),
-            "requires": self._requirements(),
+            "requires": requirements(
+                self.graph, self.passes, self.target, self.textures, self.buffers, self.extents
+            ),
             **({} if environment is None else {"sizes": sizes}),
             "inputs": [
                 _port(i.name, self.names[i], i.type, i.port) | {"range": self._range(i)}
@@ -338,67 +340,6 @@ class _Assembly:
         if any(o.value is source for o in self.graph.outputs):
             return touching[0], len(self.passes) - 1
         return touching[0], touching[-1]
-
-    def _largest_extent(self) -> int | list[int | str]:
-        """Return the largest width or height of a texture.
-
-        Raises:
-            DynamicDimensionError: for the layer whose texture has the longest expression.
-        """
-        terms = [size.polynomial.count if is_dynamic(size) else 1 for size, _ in self.extents]
-        with at_layer(self.extents[terms.index(max(terms))][1]):
-            return expression(largest(*(size for size, _ in self.extents)))
-
-    def _requirements(self) -> dict[str, Any]:
-        written = {
-            p.node.result.type.layout.format
-            for p in self.passes
-            if p.node.result.type.layout is not None
-        }
-        floats = {f for f in written if f.endswith("f")}
-        color = "float" if any(f.endswith("32f") for f in floats) else "half_float"
-        arrays = [t["layers"] for t in self.textures if t["kind"] == "array"]
-        uniform = [b["size"] for b in self.buffers if b["kind"] == "uniform"]
-        storage = [b["size"] for b in self.buffers if b["kind"] == "storage"]
-
-        draws = [p for p in self.passes if not isinstance(p, ComputePass)]
-        dispatches = [p for p in self.passes if isinstance(p, ComputePass)]
-
-        def most(counts: Iterable[int]) -> int:
-            return max(counts, default=0)
-
-        def blocks(passes: Sequence[GpuPass], kind: str) -> int:
-            return most(sum(b.kind == kind for b in p.blocks) for p in passes)
-
-        def samplers(passes: Sequence[GpuPass]) -> int:
-            return most(sum(isinstance(r.place, str) for r in p.reads) for p in passes)
-
-        def images(passes: Sequence[GpuPass]) -> int:
-            return most(sum(isinstance(r.place, int) for r in p.reads) for p in passes)
-
-        groups = (number for p in dispatches for number in p.groups)
-        external = any(i.port.external for i in self.graph.inputs)
-        return {
-            "glsl": self.target.glsl,
-            "color_buffer": color if floats else "none",
-            **({"extensions": [EXTERNAL]} if external else {}),
-            "limits": {
-                "texture_size": self._largest_extent(),
-                "array_texture_layers": max(arrays, default=0),
-                "texture_units": samplers(draws),
-                "draw_buffers": most(len(p.layers) for p in draws),
-                "uniform_block_size": max(uniform, default=0),
-                "uniform_blocks": blocks(draws, "uniform"),
-                "storage_block_size": max(storage, default=0),
-                "storage_blocks": blocks(draws, "storage"),
-                "fragment_images": images(draws),
-                "compute_images": images(dispatches) + bool(dispatches),
-                "compute_texture_units": samplers(dispatches),
-                "compute_uniform_blocks": blocks(dispatches, "uniform"),
-                "workgroup_invocations": most(prod(p.workgroup) for p in dispatches),
-                "workgroup_count": expression(largest(0, *groups)),
-            },
-        }
 
 
 def _port(name: str, texture: str, t: TensorType, port: Port) -> dict[str, Any]:

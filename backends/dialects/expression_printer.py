@@ -33,7 +33,8 @@ from ..shader.expressions import (
 from ..shader.types import FLOAT
 
 if TYPE_CHECKING:
-    from ..shader.expressions import Expression, Operator
+    from ..shader.expressions import Expression
+    from ..shader.operations import Operator
     from ..shader.program import Function
     from ..shader.types import Type
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         Expression,
         Intrinsic,
         Invoke,
-        Operator,
         Texel,
         Uniform,
         Variable,
     )
+    from ..shader.operations import Operator
     from ..shader.program import Array, Function, Program, TextureBinding
     from ..shader.statements import WriteImage, WriteTarget
     from ..shader.types import Type

@@ -24,12 +24,13 @@ from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
 from ...ir.types import LANES, fits_half, fits_int8
-from ...passes.kernel_ops import StripProducts, WinogradConv, WinogradProducts, WinogradTiles, parts
+from ...passes.kernel_ops import WinogradProducts, parts
 from ...passes.kernel_ops.winograd import bias_shares
 from ...passes.placement.kinds import at_default, before_store, is_direct, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Conditional, Number, Variable, vec4
+from ..shader.constructors import vec4
+from ..shader.expressions import Conditional, Number, Variable
 from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
 from . import family
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression
     from .weight_blocks import WeightBlocks
 
-OTHER_FAMILIES = (StripProducts, WinogradConv, WinogradTiles)  # convolutions that WINOGRAD lowers
+KERNELS = (Conv, WinogradProducts)  # classes derived from these have families of their own
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation of a dispatch may compute
 PLANES = (4, 2, 1)  # planes that one invocation of a dispatch may compute
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
@@ -74,9 +75,9 @@ CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is
 
 def _runs_directly(node: Node) -> bool:
     """Whether a convolution runs neither in Winograd tiles nor, as a draw, in blocks of pixels."""
-    choice, kernel = node.choice, parts(node).kernel
+    choice = node.choice
     several = choice.winograd or (choice.stage == "fragment" and choice.block != (1, 1))
-    return is_direct(node) and not several and not isinstance(kernel, OTHER_FAMILIES)
+    return is_direct(node) and not several and type(parts(node).kernel) in KERNELS
 
 
 def choices(node: Node, target: Target) -> Iterator[Choice]:
@@ -376,5 +377,12 @@ def _key(node: Node) -> Hashable:
 
 
 CONVOLUTION = Family(
-    _runs_directly, choices, lower_convolution, why_not_compute, ends, _growth, _key, expand
+    _runs_directly,
+    choices,
+    lower_convolution,
+    why_not_compute,
+    ends,
+    _growth,
+    program_key=_key,
+    expand=expand,
 )

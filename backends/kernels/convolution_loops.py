@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from ...ir.types import LANES
 from ...passes.placement.kinds import unrolls_rows
-from ..shader.expressions import Variable, integer, known, offset
+from ..shader.constructors import integer, offset
+from ..shader.expressions import Variable, known
 from ..shader.types import INT, VEC4
 from .input_loader import CORNER
 from .loads import LANE

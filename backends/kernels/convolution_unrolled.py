@@ -15,7 +15,8 @@ from ...ir.ops.window import may_pad
 from ...ir.types import LANES
 from ...passes.placement.halos import holds_padding
 from ..shader.builder import constant
-from ..shader.expressions import Conditional, Variable, integer, offset
+from ..shader.constructors import integer, offset
+from ..shader.expressions import Conditional, Variable
 from ..shader.types import BOOL, VEC4
 from .input_loader import CORNER, inside_map, loader, pads_with_zeros
 from .loads import LANE

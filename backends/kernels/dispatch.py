@@ -73,8 +73,3 @@ def block_counts(node: Node) -> tuple[int, int]:
     columns, rows = node.choice.block
     _, _, height, width = node.result.shape
     return -(-width // columns), -(-height // rows)
-
-
-def invocations(node: Node, planes: int) -> int:
-    """Return the number of invocations of a dispatch that compute ``planes`` planes each."""
-    return prod(block_counts(node)) * -(-node.result.type.planes // planes)

@@ -41,6 +41,13 @@ class Growth:
     steps: int
 
 
+def planes_of_pass(node: Node) -> int:
+    """Return the planes that a GPU pass computes: in a draw, those of an invocation, else all."""
+    if node.choice.stage == "fragment":
+        return node.choice.planes or 1
+    return node.result.type.planes
+
+
 @dataclass(frozen=True)
 class Family:
     """A kernel family.
@@ -55,6 +62,8 @@ class Family:
         ends: returns the ends of size-dependent loops, by the name of the loop counter.
         growth: returns how the counts of a node with a choice follow from smaller choices with
             the same loop ends; None if they do not.
+        planes_of_pass: returns how many planes of a node with a choice, but without its scatter
+            epilogue, a GPU pass computes.
         program_key: returns what a node's programs depend on in its operator, except choices,
             sizes and weight values (:mod:`.program_keys`).
         expand: returns the nodes that replace a node with its choice; the last has the result.
@@ -68,6 +77,7 @@ class Family:
     why_not_compute: Callable[[Node, Target], str]
     ends: Callable[[Node], dict[str, int]] = lambda node: {}
     growth: Callable[[Node, Choice], Growth | None] = lambda node, choice: None
+    planes_of_pass: Callable[[Node], int] = planes_of_pass
     program_key: Callable[[Node], Hashable] = loop_nest_key
     expand: Callable[[Node, Target], tuple[Node, ...]] = lambda node, target: (node,)
 

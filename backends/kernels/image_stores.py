@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...ir.ops import DepthToSpace, Slice
 from ...ir.types import LANES
 from ...passes.kernel_ops import parts
-from ..shader.expressions import all_of, integer, ivec2, offset, vec4
+from ..shader.constructors import all_of, integer, ivec2, offset, vec4
 from .loads import LANE
 from .plane_groups import PIXEL, PLANE
 

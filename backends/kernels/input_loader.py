@@ -9,7 +9,8 @@ from ...ir.expr import Var, named, variables
 from ...ir.indexing import border
 from ...ir.ops.window import may_pad
 from ...passes.placement.halos import holds_padding
-from ..shader.expressions import Conditional, Variable, all_of, integer, intrinsic, ivec2, vec4
+from ..shader.constructors import all_of, integer, intrinsic, ivec2, vec4
+from ..shader.expressions import Conditional, Variable
 from ..shader.formulas import index
 from ..shader.program import Function
 from ..shader.statements import Body

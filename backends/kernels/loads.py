@@ -19,17 +19,8 @@ from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variable
 from ...ir.indexing import add, coordinates, flatten, idiv, imod, mul
 from ...ir.types import LANES
 from ...passes.placement.access import Access
-from ..shader.expressions import (
-    Conditional,
-    Number,
-    Variable,
-    all_of,
-    construct,
-    intrinsic,
-    ivec2,
-    known,
-    vec4,
-)
+from ..shader.constructors import all_of, construct, intrinsic, ivec2, vec4
+from ..shader.expressions import Conditional, Number, Variable, known
 from ..shader.formulas import index
 from ..shader.program import Function
 from ..shader.statements import Body, names_read

@@ -23,7 +23,8 @@ from ...passes.kernel_ops import IndexMapped, parts
 from ...passes.placement.kinds import precision
 from ..device_limits import check_units
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Number, Numbers, Variable, construct, integer, known
+from ..shader.constructors import construct, integer
+from ..shader.expressions import Number, Numbers, Variable, known
 from ..shader.formulas import is_scalar, operand_counts, widened
 from ..shader.program import Function
 from ..shader.statements import Body, Scope

@@ -14,7 +14,8 @@ from ...passes.placement.access import lane_coordinate
 from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
 from ..gpu import Blob, GpuPass
 from ..gpu import Uniform as Setting
-from ..shader.expressions import Lanes, Uniform, Variable, integer, intrinsic, known
+from ..shader.constructors import integer, intrinsic
+from ..shader.expressions import Lanes, Uniform, Variable, known
 from ..shader.statements import Body
 from ..shader.types import INT, IVEC2
 from .loads import Reader
@@ -45,6 +46,7 @@ class Group:
             and pass the plane in the uniform ``u_plane``; in dispatches, each invocation computes
             its ``plane``.
         entries: whether the batch entry is a variable, too: the uniform ``u_batch``.
+        whole_rows: whether no block reaches beyond the last row of the map.
         prelude: statements that compute the coordinates of :meth:`at`.
         loads: functions that load operands of an epilogue, by role and operand.
     """
@@ -55,6 +57,7 @@ class Group:
     written: Node
     shared: bool = False
     entries: bool = False
+    whole_rows: bool = False
     prelude: Body = field(default_factory=Body)
     loads: dict[tuple[str, Value], LoadFunction] = field(default_factory=dict)
     _coordinates: dict[str, Expression] = field(default_factory=dict)

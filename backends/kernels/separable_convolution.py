@@ -181,5 +181,11 @@ def _growth(node: Node, choice: Choice) -> Growth | None:
 
 
 SEPARABLE_CONVOLUTION = Family(
-    is_separable, _choices, _lower_node, _why_not_compute, _ends, _growth, convolution_key
+    is_separable,
+    _choices,
+    _lower_node,
+    _why_not_compute,
+    _ends,
+    _growth,
+    program_key=convolution_key,
 )

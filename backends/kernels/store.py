@@ -11,21 +11,13 @@ from ...ir.expr import Expr, Var, named, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.types import LANES
-from ...passes.kernel_ops import WinogradPatches, parts
+from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import is_parameter
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
-from ..shader.expressions import (
-    BuiltIn,
-    Conditional,
-    Variable,
-    any_of,
-    integer,
-    ivec2,
-    offset,
-    vec4,
-)
+from ..shader.constructors import any_of, integer, ivec2, offset, vec4
+from ..shader.expressions import BuiltIn, Conditional, Variable
 from ..shader.program import Function, TextureBinding
 from ..shader.statements import Body, names_read, needed
 from ..shader.types import INT, VEC4
@@ -318,7 +310,7 @@ def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) ->
     beyond = []  # blocks at the border
     if columns > 1:
         beyond.append(PIXEL.x >= shader.size("width", width))
-    if rows > 1 and not isinstance(parts(group.node).kernel, WinogradPatches):  # whole patches
+    if rows > 1 and not group.whole_rows:
         beyond.append(PIXEL.y >= shader.size("height", height))
     body = Body()
     if beyond:

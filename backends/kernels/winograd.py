@@ -1,10 +1,7 @@
-"""3x3 convolutions in Winograd tiles: the choices, and the nodes that each makes.
+"""3x3 convolutions in Winograd tiles: their choices, and the kernel family of their steps.
 
-In the compute stage, conv(x; W, b) = result(products(patches(x); W, b)), and the choice stays with
-the products. With weights as constants, one node does all three; patches and products are not
-stored. In the fragment stage, where an invocation can write a tile to several targets,
-conv(x; W, b) = shuffle(tiles(x; W, b)) with weights as constants, and the choice stays with the
-tiles. A prologue goes with the first node, where elements are loaded, an epilogue with the last.
+:mod:`.winograd_expansion` makes the nodes of a choice. :mod:`.winograd_tiles`,
+:mod:`.winograd_strips` and :mod:`.winograd_transforms` lower these nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
-from ...ir.dimensions import is_dynamic
 from ...ir.graph import Choice, Constant, Node
 from ...ir.ops import Conv
 from ...ir.text import op_text
@@ -26,24 +22,22 @@ from ...passes.kernel_ops import (
     StripRows,
     WinogradConv,
     WinogradPatches,
-    WinogradProducts,
     WinogradResult,
     WinogradTiles,
-    assemble,
     parts,
 )
-from ...passes.kernel_ops.fused import Parts
 from ...passes.kernel_ops.winograd import TAPS
 from ...passes.placement.kinds import at_default, is_direct, shared_out
 from ...passes.placement.target import TILES_OF
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
-from .family import TARGETS, Family, computes, why_not_compute
-from .fragment_blocks import beside_each_other, in_one_array, may_draw_blocks
+from .family import TARGETS, Family, computes, planes_of_pass, why_not_compute
+from .fragment_blocks import may_draw_blocks
 from .program_keys import convolution_key, reduced
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
-from .winograd_strips import NO_ROOM, choices_in_strips, in_strips, lower_strips, windows
+from .winograd_expansion import expand, three_steps, tiles_and_shuffle, tiles_in_place
+from .winograd_strips import NO_ROOM, choices_in_strips, lower_strips
 from .winograd_tiles import lower_tiles, lower_tiles_in_place
 from .winograd_transforms import PATCH_ROW, lower_transform, patch_rows
 
@@ -55,8 +49,6 @@ if TYPE_CHECKING:
 
 IN_STRIPS = (StripPatches, StripProducts, StripRows, StripColumns)
 STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles, *IN_STRIPS)
-LINES = 2  # of a transformed patch that an invocation computes at most: all take long to compile
-PLACES = 12  # scalars of a transform beside its vectors: positions and sizes
 EXACT = (2,)  # tiles whose transforms only add and halve
 # Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
 # takes half a second for as many, and over a second for twice as many.
@@ -136,7 +128,7 @@ def _dispatches(node: Node, tile: int, target: Target) -> list[Choice] | str:
     if target.weights == "constants":
         return "--weights constants excludes it"
     start = replace(node.choice, stage="compute", winograd=tile)
-    found = _in_three(node, replace(start, weights="texture"), target)
+    found = three_steps(node, replace(start, weights="texture"), target)
     if found is None:
         return NO_ROOM
     patches, products, result = found
@@ -164,7 +156,7 @@ def _in_place(node: Node, tile: int, target: Target) -> list[Choice]:
         return []
     start = replace(node.choice, stage="compute", winograd=tile, weights="constants")
     start = replace(start, block=(tile, tile))
-    whole = _alone(node, start)
+    whole = tiles_in_place(node, start)
     if why_not_compute(replace(whole, choice=replace(whole.choice, weights="texture")), target):
         return []
     fitting = (n for n in PLANES if node.result.type.planes % n == 0)
@@ -187,7 +179,7 @@ def _draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
         replace(node.choice, stage="fragment", winograd=tile, planes=n, weights="constants")
         for n in sizes
     ]
-    tiles, _ = _at_once(node, choices[0], target)
+    tiles, _ = tiles_and_shuffle(node, choices[0], target)
     limit = target.limits.array_texture_layers
     if tiles.result.type.layers > limit:
         return f"the tiles exceed the {limit} layers of an array texture"
@@ -225,129 +217,6 @@ def refusal(node: Node, target: Target) -> str:
     return ""
 
 
-def expand(node: Node, target: Target) -> tuple[Node, ...]:
-    """Return the nodes that compute a convolution in tiles, the last of which gives its result.
-
-    Args:
-        node: a placed convolution, fused or not; but for the tiles its choice is for the products.
-            Any other node stays as it is.
-        target: the choice is one of.
-    """
-    if not node.choice.winograd:
-        return (node,)
-    if node.choice.stage == "fragment":
-        if node.choice.block == (1, 1):
-            return _at_once(node, node.choice, target)
-        steps = in_strips(node, node.choice, target)
-        if isinstance(steps, str):
-            raise InternalError(f"{node.name}: {steps}")
-        return steps
-    if node.choice.weights == "constants":
-        return (_alone(node, node.choice),)
-    found = _in_three(node, node.choice, target)
-    if found is None:
-        raise InternalError(f"{node.name}: its maps of patches have no room")
-    return found
-
-
-def _alone(node: Node, choice: Choice) -> Node:
-    """Return the node that does all steps in one kernel."""
-    p = parts(node)
-    kernel = WinogradConv(**windows(p.kernel), tile=choice.winograd)
-    made = assemble(
-        replace(p, kernel=kernel),
-        node.layers,
-        replace(choice, winograd=0, block=(choice.winograd, choice.winograd)),
-    )
-    return replace(made, types=(node.result.type,))
-
-
-def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
-    """Return tiles and the node that puts their pixels beside each other."""
-    p, m = parts(node), choice.winograd
-    conv = p.kernel
-    kernel = WinogradTiles(**windows(conv), tile=m)
-    tiles = in_one_array(
-        assemble(
-            Parts(kernel, p.operands, p.prologue, None, p.extras),
-            node.layers,
-            replace(choice, winograd=0),
-        )
-    )
-    return tiles, beside_each_other(node, tiles.result, (m, m), target)
-
-
-def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node] | None:
-    """Return patches, products and result; None where textures have no room for the patches."""
-    p = parts(node)
-    conv, (x, *parameters) = p.kernel, p.operands
-    assert isinstance(conv, Conv)
-    tile, result = choice.winograd, node.result.type
-    _, _, height, width = result.shape
-    rows, columns = -(-height // tile), -(-width // tile)
-    most = target.limits.texture_size
-    if not is_dynamic(rows * columns):  # the longer rows are, the fuller are blocks of them
-        count = rows * columns
-        rows = -(-count // most)
-        columns = -(-count // rows)
-    cut = WinogradPatches(
-        tile, rows, columns, conv.pads, conv.pad_mode, conv.pad_value, conv.enlarged
-    )
-    if rows * cut.patch**2 > most:
-        return None
-    alone = Choice("compute", planes=1, precision=choice.precision)
-    patches = in_one_array(
-        assemble(
-            Parts(cut, (x,), p.prologue, None, p.extras),
-            node.layers,
-            replace(
-                alone, block=(1, _lines(LINES, cut.patch, cut.patch, cut.patch, target) * cut.patch)
-            ),
-        )
-    )
-    products = in_one_array(
-        Node(
-            WinogradProducts(tile=tile),
-            (patches.result, *parameters),
-            node.layers,
-            replace(choice, winograd=0),
-        )
-    )
-    whole = Parts(
-        WinogradResult(tile, height, width),
-        (products.result,),
-        None,
-        p.epilogue,
-        p.extras,
-        p.dtype,
-    )
-    lines = _lines(tile, tile, tile, cut.patch, target)
-    last = assemble(whole, node.layers, replace(alone, block=(tile, lines)))
-    return patches, products, replace(last, types=(result,))
-
-
-def _lines(most: int, every: int, sums: int, loaded: int, target: Target) -> int:
-    """Return how many lines an invocation of a transform computes: 1, 2 or 4.
-
-    Each sum has a vector. Each loaded vector has a place. Where an invocation computes some of the
-    lines, it holds their factors, too.
-
-    Args:
-        most: of them.
-        every: the lines there are.
-        sums: vectors of each line that an invocation adds up.
-        loaded: vectors that it holds beside all sums.
-        target: its GPUs have registers for these vectors.
-    """
-    least = min((costs.registers for costs in target.costs if costs.registers), default=0)
-
-    def held(n: int) -> int:
-        vectors = n * sums + loaded + (n if n < every else 0)
-        return vectors * LANES + loaded + PLACES
-
-    return next((n for n in (most, most // 2) if held(n) <= least), 1) if least else most
-
-
 def _can_run_in_tiles(node: Node) -> bool:
     """Whether a node is a step of Winograd's convolution, or a convolution to expand into steps."""
     kernel = parts(node).kernel
@@ -381,6 +250,16 @@ def _ends(node: Node) -> dict[str, int]:
     return {PATCH_ROW: kernel.patch} if isinstance(kernel, WinogradResult) else {}
 
 
+def _planes_of_pass(node: Node) -> int:
+    """Return the planes that a GPU pass of a step computes."""
+    kernel = parts(node).kernel
+    if isinstance(kernel, StripProducts):  # all: a plane is a part of the strip
+        return -(-parts(node).operands[1].shape[0] // LANES)
+    if isinstance(kernel, WinogradConv):  # weights are constants, so each dispatch has its own
+        return node.choice.planes or 1
+    return planes_of_pass(node)
+
+
 def _program_key(node: Node) -> Hashable:
     p, text = parts(node), op_text(node.op)
     if isinstance(p.kernel, StripProducts):
@@ -397,6 +276,7 @@ WINOGRAD = Family(
     _lower,
     why_not_compute,
     _ends,
+    planes_of_pass=_planes_of_pass,
     program_key=_program_key,
     expand=expand,
 )

@@ -24,7 +24,8 @@ from ...passes.kernel_ops.winograd_strips import PAIR
 from ...passes.placement.kinds import entries_share_a_program, planes_in_a_pass
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Variable, integer, ivec2, offset, vec4
+from ..shader.constructors import integer, ivec2, offset, vec4
+from ..shader.expressions import Variable
 from ..shader.statements import Body, needed
 from ..shader.types import VEC4
 from .convolution import bias_share, weight_format

@@ -25,7 +25,8 @@ from ...passes.kernel_ops import WinogradConv, WinogradTiles, parts
 from ...passes.kernel_ops.winograd import bias_shares, of_patch, of_result
 from ...passes.placement.kinds import entries_share_a_program
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Variable, integer, offset, vec4
+from ..shader.constructors import integer, offset, vec4
+from ..shader.expressions import Variable
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import IVEC2, VEC4

@@ -22,18 +22,8 @@ from ...passes.kernel_ops.winograd import FAR, NEAR, of_patch, of_result
 from ...passes.placement.halos import holds_padding
 from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import (
-    Conditional,
-    Number,
-    Variable,
-    any_of,
-    filled,
-    integer,
-    intrinsic,
-    ivec2,
-    known,
-    vec4,
-)
+from ..shader.constructors import any_of, filled, integer, intrinsic, ivec2, vec4
+from ..shader.expressions import Conditional, Number, Variable, known
 from ..shader.program import Array
 from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
@@ -70,7 +60,8 @@ def lower_transform(node: Node, target: Target) -> Iterator[GpuPass]:
         assert isinstance(p.kernel, WinogradResult)
         return _result(shader, node, group, p.kernel, x)
 
-    yield from lower_groups(groups(node), write)
+    whole = isinstance(p.kernel, WinogradPatches)  # its map is of whole patches
+    yield from lower_groups((replace(g, whole_rows=whole) for g in groups(node)), write)
 
 
 def transformed(

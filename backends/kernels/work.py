@@ -17,7 +17,7 @@ from ...ir.graph import Constant, Result
 from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES
-from ...passes.kernel_ops import StripProducts, WinogradConv, parts
+from ...passes.kernel_ops import parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import (
     before_store,
@@ -29,7 +29,7 @@ from ...passes.placement.summation import sums_in_half, texel_terms
 from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline
-from .dispatch import invocations
+from .dispatch import block_counts
 from .program_keys import operands_key
 from .weight_storage import names_weights, pass_floats, streamed
 
@@ -88,7 +88,7 @@ class Outlines:
         """
         program = _Program(node, family, self._key(node, family), family.ends(node))
         counts = self._counts(program, node.choice)
-        return _work(node, counts, _invocations(node))
+        return _work(node, family, counts)
 
     def _counts(self, of: _Program, choice: Choice) -> Counts:
         key = of.key, choice, *of.ends.items()
@@ -151,34 +151,23 @@ def _lowered(node: Node, family: Family, target: Target) -> GpuPass:
     return next(family.lower(replace(node, inputs=inputs, types=types), target))
 
 
-def _invocations(node: Node) -> int:
-    """Return the number of invocations of one GPU pass."""
-    if node.choice.stage == "fragment":
-        return prod(node.result.type.extent[:2])
-    inner = before_store(node)
-    planes = inner.result.type.planes if _dispatches_by_plane(node) else node.choice.planes or 1
-    return invocations(inner, planes)
-
-
-def _dispatches_by_plane(node: Node) -> bool:
-    """Whether each dispatch of a node computes ``planes`` planes; others compute all planes."""
-    return isinstance(parts(node).kernel, WinogradConv)
-
-
-def _work(node: Node, found: Counts, each: int) -> Work:
+def _work(node: Node, family: Family, found: Counts) -> Work:
     """Return the work of a node from the counts of one invocation.
 
     Args:
         node: the node.
+        family: the family of its kernel.
         found: the counts of one invocation.
-        each: the number of invocations of one GPU pass.
     """
-    t = node.result.type
-    layers: float = found.stores if node.choice.stage == "fragment" else t.layers
-    if _dispatches_by_plane(node):
-        layers = node.choice.planes or 1
+    t, inner = node.result.type, before_store(node)
+    planes = family.planes_of_pass(inner)
     entries = t.shape[0] if t.in_planes else 1
-    passes = entries * ceil(t.layers / entries / layers)
+    if node.choice.stage == "fragment":
+        passes = entries * ceil(t.layers / entries / found.stores)
+        each = prod(t.extent[:2])
+    else:
+        passes = entries * -(-inner.result.type.planes // planes)
+        each = prod(block_counts(inner)) * -(-planes // (node.choice.planes or 1))
     times = passes * each
     weights = found.reads[WEIGHTS] + found.reads[IMAGES_OF_WEIGHTS] + found.elements[WEIGHTS_ARRAY]
     storage = node.choice.weights
@@ -192,12 +181,6 @@ def _work(node: Node, found: Counts, each: int) -> Work:
         source = "image"
     distinct = 0
     if has_weights(node) and storage != "constants":
-        inner = before_store(node)
-        planes = inner.result.type.planes
-        if isinstance(node.op, StripProducts):  # of all planes, which lie in one
-            planes = -(-parts(node).operands[1].shape[0] // LANES)
-        elif node.choice.stage == "fragment":
-            planes = node.choice.planes or 1
         distinct = pass_floats(inner, planes) // LANES
     assert t.layout is not None
     reads = found.reads[TEXELS] + found.reads[SAMPLES] + found.reads[IMAGES]

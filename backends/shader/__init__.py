@@ -1,7 +1,9 @@
 """The shader IR: what one GPU pass computes, as a typed program that no shading language owns.
 
 - :mod:`.types`: scalars, vectors, matrices.
+- :mod:`.operations`: operators and intrinsic functions, and the types of their results.
 - :mod:`.expressions`: typed values, built with Python's operators.
+- :mod:`.constructors`: functions that build expressions: ``vec4(...)``, ``intrinsic("min", ...)``.
 - :mod:`.statements`: declarations, loops, branches, stores; :class:`.statements.Body` builds them.
 - :mod:`.program`: functions, bindings, the whole of a shader.
 

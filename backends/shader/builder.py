@@ -18,17 +18,9 @@ from ...ir.graph import Constant
 from ...ir.types import LANES
 from ..device_limits import check_limit, check_units
 from ..gpu import Blob, Block
+from .constructors import integer, ivec2, mat4, offset
 from .declarations import Declarations
-from .expressions import (
-    Numbers,
-    Texel,
-    Variable,
-    integer,
-    ivec2,
-    known,
-    mat4,
-    offset,
-)
+from .expressions import Numbers, Texel, Variable, known
 from .formulas import Formulas
 from .program import Array, Function, Program
 from .rows import EPILOGUE_ROWS, Rows, array_length, plane_rows, rows_at

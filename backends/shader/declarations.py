@@ -11,7 +11,8 @@ from ...ir.expr import walk as parts_of
 from ...ir.graph import Constant, Result
 from ...ir.types import IMAGE_FORMATS
 from ..gpu import Blob, Read
-from .expressions import Uniform, integer
+from .constructors import integer
+from .expressions import Uniform
 from .namer import Namer
 from .program import TextureBinding
 from .textures import TensorTexture, choosing, float_size, from_external

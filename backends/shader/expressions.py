@@ -4,28 +4,24 @@ An expression has no side effect and may be printed more than once. Python's num
 of the other operand. Sums and products of constant ints are folded; adding 0 and multiplying by 1
 are dropped.
 
-The file is long because operators of the classes and the functions that build them call each other.
+:mod:`.constructors` has functions that build further expressions.
 """
 
 from __future__ import annotations
 
-import operator as operators
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from .types import BOOL, FLOAT, INT, IVEC2, IVEC3, MAT4, VEC2, VEC3, VEC4, Type
+from .operations import FOLD, INTRINSICS, type_of
+from .types import FLOAT, INT, IVEC2, MAT4, VEC4, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import TypeGuard
 
+    from .operations import Operator
     from .program import Array, Function, TextureBinding
 
-Operator = Literal[
-    "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "<", "<=", ">", ">=", "==", "&&", "||"
-]
-COMPARISONS = ("<", "<=", ">", ">=", "==")
-TRUTHS = (*COMPARISONS, "&&", "||")
 NOTHING = Type("bool", 0)  # what a function that returns nothing gives
 LANES = "xyzw"
 
@@ -347,52 +343,11 @@ class Texel(Expression):
         _set_type(self, VEC4)
 
 
-def type_of(operator: Operator, left: Type, right: Type) -> Type:
-    """Return the type of two operands combined."""
-    if operator in TRUTHS:
-        return BOOL
-    if left.lanes == 1 or (left.columns > 1 and right.lanes > 1):
-        return right
-    return left
-
-
-def _first(*types: Type) -> Type:
-    return types[0]
-
-
-def _test(*types: Type) -> Type:
-    return Type("bool", types[0].lanes)
-
-
-def _bits(*types: Type) -> Type:
-    return Type("uint", types[0].lanes)
-
-
-def _number(*types: Type) -> Type:
-    return Type("float", types[0].lanes)
-
-
-INTRINSICS: dict[str, Callable[..., Type]] = {
-    **dict.fromkeys(("abs", "sign", "floor", "ceil", "trunc", "round_even"), _first),
-    **dict.fromkeys(("sqrt", "exp", "log", "sin", "cos", "tan", "atan", "atan2"), _first),
-    **dict.fromkeys(("min", "max", "clamp", "pow"), _first),
-    "select": _first,  # lane by lane: the second where the third, a bvec, holds, else the first
-    **dict.fromkeys(("less", "less_equal", "greater", "equal", "not_equal"), _test),
-    "float_bits": _bits,
-    "from_bits": _number,
-}
-
-
 def literal(value: Operand, type: Type) -> Expression:
     """Return a number of Python as a scalar of a type's kind; an expression as it is."""
     if isinstance(value, Expression):
         return value
     return Number(int(value) if type.scalar == "int" else value, type.of(1))
-
-
-def integer(value: Int) -> Expression:
-    """Return an int as an expression."""
-    return literal(value, INT)
 
 
 def known(value: Operand) -> int | None:
@@ -415,15 +370,6 @@ def binary(operator: Operator, left: Operand, right: Operand) -> Expression:
     return Binary(operator, left, literal(right, left.type))
 
 
-FOLD: dict[str, Callable[[int, int], int]] = {
-    "+": operators.add,
-    "-": operators.sub,
-    "*": operators.mul,
-    "/": operators.floordiv,
-    "%": operators.mod,
-}
-
-
 def _arithmetic(operator: Operator, left: Operand, right: Operand) -> Expression:
     """Return a sum, difference, product or quotient, without what changes nothing."""
     a, b = known(left), known(right)
@@ -437,83 +383,6 @@ def _arithmetic(operator: Operator, left: Operand, right: Operand) -> Expression
     if a is None or b is None or made.type != INT or (operator in "/%" and (a < 0 or b <= 0)):
         return made
     return Number(FOLD[operator](a, b), INT)
-
-
-def all_of(conditions: list[Expression]) -> Expression:
-    """Return whether all hold, of one at least."""
-    found = conditions[0]
-    for condition in conditions[1:]:
-        found = Binary("&&", found, condition)
-    return found
-
-
-def any_of(conditions: list[Expression]) -> Expression:
-    """Return whether any holds, of one at least."""
-    found = conditions[0]
-    for condition in conditions[1:]:
-        found = Binary("||", found, condition)
-    return found
-
-
-def filled(value: Operand, type: Type) -> Expression:
-    """Return a value of a type, all components of which are a number that is known."""
-    if isinstance(value, Expression) and not isinstance(value, Number):
-        return value
-    number = value.value if isinstance(value, Number) else value
-    if type.lanes == 1:
-        return literal(number, type)
-    if type.scalar == "float":
-        return Numbers((float(number),) * type.lanes)
-    return Construct(type, (Number(number, type.of(1)),))
-
-
-def intrinsic(name: str, *arguments: Operand) -> Expression:
-    """Return a function of the shading language; numbers of Python are of the others' type."""
-    kind = next((a.type for a in arguments if isinstance(a, Expression)), FLOAT)
-    made = (a if isinstance(a, Expression) else filled(a, kind) for a in arguments)
-    return Intrinsic(name, tuple(made))
-
-
-def construct(type: Type, *parts: Operand) -> Expression:
-    """Return a vector of its parts, or a value as another type."""
-    return Construct(type, tuple(literal(p, type) for p in parts))
-
-
-def vec2(*parts: Operand) -> Expression:
-    """Return a vector of two floats."""
-    return construct(VEC2, *parts)
-
-
-def vec3(*parts: Operand) -> Expression:
-    """Return a vector of three floats."""
-    return construct(VEC3, *parts)
-
-
-def vec4(*parts: Operand) -> Expression:
-    """Return a vector of four, or of one number four times."""
-    return construct(VEC4, *parts)
-
-
-def ivec2(*parts: Operand) -> Expression:
-    """Return a vector of two ints."""
-    return construct(IVEC2, *parts)
-
-
-def ivec3(*parts: Operand) -> Expression:
-    """Return a vector of three ints."""
-    return construct(IVEC3, *parts)
-
-
-def mat4(*columns: Expression) -> Expression:
-    """Return a matrix of its columns."""
-    return construct(MAT4, *columns)
-
-
-def offset(position: Expression, x: Int, y: Int) -> Expression:
-    """Return an ivec2 moved by (x, y)."""
-    if known(x) == 0 and known(y) == 0:
-        return position
-    return position + ivec2(x, y)
 
 
 def walk(*expressions: Expression) -> Iterator[Expression]:

@@ -13,20 +13,8 @@ from ...ir.algebra import fold, shift
 from ...ir.evaluation import bind
 from ...ir.expr import Call, Expr, Num, Var, walk
 from ...ir.formulas import FORMULAS
-from .expressions import (
-    Conditional,
-    Construct,
-    Expression,
-    Negative,
-    Number,
-    Variable,
-    all_of,
-    binary,
-    construct,
-    filled,
-    integer,
-    intrinsic,
-)
+from .constructors import all_of, construct, filled, integer, intrinsic
+from .expressions import Conditional, Construct, Expression, Negative, Number, Variable, binary
 from .program import Function
 from .statements import Body
 from .types import BOOL, FLOAT, INT, UINT, VEC4, Type
@@ -35,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...ir.graph import Precision
-    from .expressions import Operator
+    from .operations import Operator
 
     Names = Mapping[str, Expression]
 

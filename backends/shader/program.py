@@ -7,7 +7,8 @@ from functools import cached_property
 from itertools import compress, repeat
 from typing import TYPE_CHECKING, Literal
 
-from .expressions import Element, Invoke, Texel, Variable, integer
+from .constructors import integer
+from .expressions import Element, Invoke, Texel, Variable
 from .expressions import walk as parts
 from .statements import walk
 

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .expressions import Expression, Int, Variable, integer, known, literal
+from .constructors import integer
+from .expressions import Expression, Int, Variable, known, literal
 from .expressions import walk as parts
 from .types import INT, Type
 

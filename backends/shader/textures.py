@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...ir.graph import Constant
 from ...ir.types import INT8_ZERO
-from .expressions import (
-    Lanes,
-    Texel,
-    Uniform,
-    Variable,
-    construct,
-    integer,
-    known,
-    vec2,
-    vec4,
-)
+from .constructors import construct, integer, vec2, vec4
+from .expressions import Lanes, Texel, Uniform, Variable, known
 from .program import Function
 from .statements import Body
 from .types import FLOAT, INT, IVEC2, MAT4, VEC2, VEC4

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from .expressions import (
-    COMPARISONS,
     LANES,
     Binary,
     Conditional,
@@ -19,9 +18,9 @@ from .expressions import (
     Texel,
     Uniform,
     Variable,
-    type_of,
     walk,
 )
+from .operations import COMPARISONS, type_of
 from .statements import (
     Add,
     Assign,
@@ -38,7 +37,8 @@ from .types import BOOL, INT, IVEC2, MAT4, VEC2, VEC4, Type
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .expressions import Expression, Operator
+    from .expressions import Expression
+    from .operations import Operator
     from .program import Function, Program
     from .statements import Statement
 

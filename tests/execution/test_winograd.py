@@ -12,7 +12,7 @@ from support import assert_runs_like_reference, compile_graph, conv, graph_of, i
 
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_program
-from shadergen.backends.kernels import KernelFamilies, lower, winograd
+from shadergen.backends.kernels import KernelFamilies, lower, winograd_expansion
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
@@ -178,7 +178,7 @@ def test_tiles_run_like_the_reference(channels, out, size, pads, batch, fetch, t
 def test_one_line_of_a_patch_runs_like_the_reference(
     channels, out, size, pads, batch, tiles, monkeypatch
 ):
-    monkeypatch.setattr(winograd, "LINES", 1)
+    monkeypatch.setattr(winograd_expansion, "LINES", 1)
     graph = single(channels, out, size, pads=pads, batch=batch)
     placed, _, _ = compile_graph(graph, winograd=tiles, **IN_STEPS)
     patch = TILES_OF[tiles] + 2

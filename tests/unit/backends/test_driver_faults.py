@@ -18,21 +18,18 @@ from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_expression, print_program, print_vertex
 from shadergen.backends.kernels import FAMILIES, family_of
 from shadergen.backends.kernels.loop_nest import LOOP_NEST
+from shadergen.backends.shader.constructors import construct, filled, intrinsic, ivec2
 from shadergen.backends.shader.expressions import (
-    COMPARISONS,
     Binary,
     Construct,
     Intrinsic,
     Invoke,
     Texel,
     Variable,
-    construct,
-    filled,
-    intrinsic,
-    ivec2,
 )
 from shadergen.backends.shader.expressions import walk as parts
 from shadergen.backends.shader.formulas import PRIMITIVE, Formulas
+from shadergen.backends.shader.operations import COMPARISONS
 from shadergen.backends.shader.program import Function, Program, TextureBinding
 from shadergen.backends.shader.statements import Body, walk
 from shadergen.backends.shader.types import BOOL, INT, IVEC2, MAT4, VEC4, Type

@@ -13,7 +13,8 @@ from shadergen.backends.dialects.glsl_es import (
     print_statements,
     templates,
 )
-from shadergen.backends.shader.expressions import Variable, construct, filled
+from shadergen.backends.shader.constructors import construct, filled
+from shadergen.backends.shader.expressions import Variable
 from shadergen.backends.shader.formulas import Formulas, index, is_scalar
 from shadergen.backends.shader.program import Function, Program
 from shadergen.backends.shader.statements import Body

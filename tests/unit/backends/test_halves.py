@@ -9,6 +9,7 @@ import pytest
 from support.kernel_programs import shaders
 
 from shadergen.backends.dialects.wgsl import print_program
+from shadergen.backends.shader.constructors import intrinsic, ivec2, vec4
 from shadergen.backends.shader.expressions import (
     Conditional,
     Construct,
@@ -18,9 +19,6 @@ from shadergen.backends.shader.expressions import (
     Texel,
     Uniform,
     Variable,
-    intrinsic,
-    ivec2,
-    vec4,
 )
 from shadergen.backends.shader.halves import with_half_types
 from shadergen.backends.shader.program import Array, Function, Program, TextureBinding

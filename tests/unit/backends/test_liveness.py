@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shadergen.backends.shader.expressions import Variable, vec4
+from shadergen.backends.shader.constructors import vec4
+from shadergen.backends.shader.expressions import Variable
 from shadergen.backends.shader.liveness import most_alive
 from shadergen.backends.shader.program import Function, Program
 from shadergen.backends.shader.statements import Body

@@ -17,6 +17,7 @@ from shadergen.backends.dialects.glsl_es import (
 )
 from shadergen.backends.dialects.wgsl import print_program as print_wgsl
 from shadergen.backends.shader.builder import constant
+from shadergen.backends.shader.constructors import integer, intrinsic, ivec2, offset, vec4
 from shadergen.backends.shader.expressions import (
     Conditional,
     Expression,
@@ -26,11 +27,6 @@ from shadergen.backends.shader.expressions import (
     Texel,
     Uniform,
     Variable,
-    integer,
-    intrinsic,
-    ivec2,
-    offset,
-    vec4,
 )
 from shadergen.backends.shader.program import Array, Function, Program, TextureBinding
 from shadergen.backends.shader.statements import Body

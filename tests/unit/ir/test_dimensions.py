@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from support.dimensions import DEFAULTS, holds, keeps_to, new, value
 
 from shadergen.backends.constraints import sizes_member
-from shadergen.backends.shader.expressions import Variable, integer
+from shadergen.backends.shader.constructors import integer
+from shadergen.backends.shader.expressions import Variable
 from shadergen.backends.shader.types import INT
 from shadergen.errors import ShadergenError
 from shadergen.ir.dimensions import (
