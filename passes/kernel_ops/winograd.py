@@ -84,6 +84,13 @@ def of_kernel(tile: int) -> NDArray[np.float64]:
     return np.array(_KERNEL[tile], np.float64)
 
 
+@cache
+def _of_taps(tile: int) -> NDArray[np.floating]:
+    """Return the matrix (k*k, 9) of G w G' as a function of the taps in w."""
+    g = of_kernel(tile)
+    return np.kron(g, g)
+
+
 def of_result(tile: int) -> NDArray[np.float64]:
     """Return A', (m, k)."""
     return np.array(_RESULT[tile], np.float64)
@@ -112,8 +119,7 @@ def transformed(w: NDArray[np.floating], tile: int, dtype: DTypeLike = np.float6
 
 def transformed_taps(taps: NDArray[np.floating], tile: int, dtype: DTypeLike) -> NDArray[Any]:
     """Return G w G' of 3x3 weights (9, ...), (k*k, ...), computed in float64."""
-    g = of_kernel(tile)
-    matrix = np.kron(g, g)
+    matrix = _of_taps(tile)
     result = np.empty((len(matrix), *taps.shape[1:]), dtype)
     flat, elements = taps.reshape(len(taps), -1), result.reshape(len(matrix), -1)
     for start in range(0, flat.shape[1], PIECE):
