@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support import assert_runs_like_reference, compile_graph, conv, graph_of, image, pointwise
 
 from shadergen.backends.build_files import BuildFiles
-from shadergen.ir import text
+from shadergen.ir import text, text_parser
 from shadergen.ir.graph import Graph, Value, apply, constant
 from shadergen.ir.ops import Concat, DepthToSpace, Pool, Slice
 
@@ -261,4 +261,4 @@ def test_random_joins_and_splits_run(seed, steps, number):
 def test_graphs_that_share_planes_read_back_as_the_same_text(seed, steps):
     placed, _, _ = compile_graph(Joiner(seed).graph(steps), stage="compute", **DESKTOP)
     printed = text.to_text(placed)
-    assert text.to_text(text.parse(printed, text.constants(placed))) == printed
+    assert text.to_text(text_parser.parse(printed, text.constants(placed))) == printed

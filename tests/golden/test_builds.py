@@ -18,7 +18,7 @@ from shadergen.compiler import definitions
 from shadergen.compiler.option_parsing import parse_preprocessing, parse_sizes
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir import text
+from shadergen.ir import text, text_parser
 from shadergen.ir.evaluation import check
 from shadergen.ir.formula_parser import parse, parse_definitions
 from shadergen.ir.graph import Graph, apply, constant
@@ -127,7 +127,7 @@ ERRORS = {
     "half": lambda: compile_graph(
         graph_of(pointwise("x0 * x1", X, constant(1e5, "gain")), inputs=(X,)), precision="fp16"
     ),
-    "ir": lambda: text.parse('graph "g" { output "y" = %3 {axes=[]} }', {}),
+    "ir": lambda: text_parser.parse('graph "g" { output "y" = %3 {axes=[]} }', {}),
 }
 
 

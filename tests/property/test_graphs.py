@@ -14,7 +14,7 @@ from support import assert_runs_like_reference, conv, graph_of, pointwise
 from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir import text
+from shadergen.ir import text, text_parser
 from shadergen.ir.graph import Graph, Input, Port, Value, apply, constant
 from shadergen.ir.indexing import PAD_MODES
 from shadergen.ir.ops import (
@@ -237,7 +237,7 @@ def close(got: np.ndarray, want: np.ndarray) -> bool:
 
 
 def reread(graph: Graph) -> str:
-    return text.to_text(text.parse(text.to_text(graph), text.constants(graph)))
+    return text.to_text(text_parser.parse(text.to_text(graph), text.constants(graph)))
 
 
 QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)

@@ -24,8 +24,8 @@ from shadergen.errors import ShadergenError
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Graph, Input, Output, Port, apply
 from shadergen.ir.ops import Pointwise
-from shadergen.ir.text import parse as parse_ir
 from shadergen.ir.text import to_text
+from shadergen.ir.text_parser import parse as parse_ir
 from shadergen.ir.types import TensorType
 from shadergen.passes.read_external import read_external
 from shadergen.runtime_glue.python import HeadlessContext, Runner, load

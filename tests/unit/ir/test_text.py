@@ -7,7 +7,7 @@ import pytest
 from support import refusal
 from support.every_operator import every_operator
 
-from shadergen.ir import text
+from shadergen.ir import text, text_parser
 from shadergen.ir.graph import (
     constant,
 )
@@ -20,7 +20,7 @@ from shadergen.ir.reference import evaluate_graph
 @pytest.mark.parametrize("graph", every_operator(), ids=lambda g: g.name)
 def test_text_reads_back_as_the_same_graph(graph):
     printed = text.to_text(graph)
-    again = text.parse(printed, text.constants(graph))
+    again = text_parser.parse(printed, text.constants(graph))
     assert text.to_text(again) == printed
     assert [type(n.op) for n in again.nodes] == [type(n.op) for n in graph.nodes]
     assert [n.op for n in again.nodes] == [n.op for n in graph.nodes]
@@ -48,7 +48,7 @@ SMALL = (
 
 
 def test_the_text_is_read_as_it_is_documented():
-    graph = text.parse(SMALL, {})
+    graph = text_parser.parse(SMALL, {})
     assert text.to_text(graph) == SMALL
     assert evaluate_graph(graph, {"x": np.ones((1, 3))})["y"].tolist() == [[2, 3, 4]]
 
@@ -72,6 +72,6 @@ def test_the_text_is_read_as_it_is_documented():
 )
 def test_text_that_is_no_graph_is_refused(old, new, says):
     assert old in SMALL
-    error = refusal(text.parse, SMALL.replace(old, new), {})
+    error = refusal(text_parser.parse, SMALL.replace(old, new), {})
     assert error.code == "SG0304"
     assert says in error.what

@@ -18,7 +18,7 @@ from support import (
 from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir import text
+from shadergen.ir import text, text_parser
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Constant, Graph, Node, Value, constant
 from shadergen.ir.ops import (
@@ -145,7 +145,7 @@ def test_an_unrolled_layer_agrees_with_its_reference(name: str) -> None:
 def test_a_layer_prints_and_parses(name: str) -> None:
     graph = layer(OPS[name], operands_of(OPS[name]))
     printed = text.to_text(graph)
-    assert text.to_text(text.parse(printed, text.constants(graph))) == printed
+    assert text.to_text(text_parser.parse(printed, text.constants(graph))) == printed
 
 
 @pytest.mark.parametrize("name", ["rnn", "gru after", "gru", "lstm masked reverse"])
