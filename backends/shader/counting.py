@@ -16,10 +16,13 @@ from ...ir.types import LANES
 from .expressions import (
     Binary,
     BuiltIn,
+    Column,
     Conditional,
+    Construct,
     Element,
     Intrinsic,
     Invoke,
+    Lanes,
     Negative,
     Number,
     Numbers,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 PROMOTION = 2  # operations that add a 16-bit sum to a 32-bit one: a conversion, an addition
 LEAVES = {Variable, Number, Numbers, Uniform, BuiltIn}
+REARRANGED = {Lanes, Construct, Column}  # only their operands count
 
 
 def _none() -> defaultdict[str, int]:
@@ -227,6 +231,9 @@ class _Outliner:
         while stack:
             e = stack.pop()
             if type(e) in LEAVES:
+                continue
+            if type(e) in REARRANGED:
+                stack += e.operands
                 continue
             if isinstance(e, Binary):
                 stack += _binary(e, own)
