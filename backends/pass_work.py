@@ -16,7 +16,6 @@ from .shader.counting import loops
 if TYPE_CHECKING:
     from .gpu import GpuPass
     from .shader.counting import Counts, Outline
-    from .shader.program import Program
 
 
 @dataclass(frozen=True)
@@ -42,20 +41,24 @@ class PassWorks:
     """Counts GPU passes; a program that several share is walked once."""
 
     def __init__(self) -> None:
-        self._programs: dict[Program, Outline] = {}
-        self._works: dict[tuple[Program, tuple[int, ...]], PassWork] = {}
+        self._outlines: dict[str, Outline] = {}  # by shader
+        self._works: dict[tuple[str, tuple[int, ...]], PassWork] = {}
 
-    def of(self, p: GpuPass) -> PassWork:
+    def of(self, p: GpuPass, shader: str) -> PassWork:
         """Return what an invocation does; loops over dynamic sizes end at their defaults.
+
+        Args:
+            p: the pass.
+            shader: the path of its program's text; passes of one path have the same text.
 
         Raises:
             InternalError: for a loop that ends at neither a number nor a uniform.
         """
-        if p.program not in self._programs:
-            self._programs[p.program] = loops(p.program, lambda read: read.texture.name)
-        outline = self._programs[p.program]
+        if shader not in self._outlines:
+            self._outlines[shader] = loops(p.program, lambda read: read.texture.name)
+        outline = self._outlines[shader]
         ends = outline.ends_at({u.name: hint(u.value) for u in p.uniforms})
-        key = p.program, tuple(ends.values())
+        key = shader, tuple(ends.values())
         if key not in self._works:
             self._works[key] = _work(p, outline.total(ends))
         return self._works[key]

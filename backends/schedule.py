@@ -164,7 +164,8 @@ class _Assembly:
     def _pass(self, position: int, p: GpuPass) -> dict[str, Any]:
         result = p.node.result
         self._texture(result)
-        work = self.works.of(p)
+        shader = self._shader(position, p)
+        work = self.works.of(p, shader)
         reads = []
         for r, fetches in zip(p.reads, work.fetches, strict=True):
             self._texture(r.source)
@@ -211,7 +212,7 @@ class _Assembly:
         return own | {
             "name": self._pass_name(p),
             "kernel": p.kernel,
-            "shader": self._shader(position, p),
+            "shader": shader,
             "barriers": self.barriers[position],
             "layers": list(map(label, p.node.layers)),
             "reads": reads,
