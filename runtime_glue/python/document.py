@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -115,7 +116,8 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    _finite(text)
+    if len(text) > sys.float_info.max_10_exp:  # shorter numbers fit float64
+        _finite(text)
     return int(text)
 
 
