@@ -124,13 +124,13 @@ def summed(n: int) -> Made:
 # How often each is repeated, and how many calls one more repetition may take.
 NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 2_350),
-    sequences: (60, 5_400),
-    split: (60, 6_900),
-    residual: (60, 12_000),
-    branches: (60, 6_300),
-    dense: (40, 12_500),
-    moves: (30, 22_000),
-    summed: (60, 8_300),
+    sequences: (60, 5_200),
+    split: (60, 6_800),
+    residual: (60, 11_300),
+    branches: (60, 6_000),
+    dense: (40, 12_200),
+    moves: (30, 21_200),
+    summed: (60, 8_100),
 }
 
 
