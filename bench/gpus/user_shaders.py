@@ -74,7 +74,7 @@ UPSCALERS = (
     Upscaler(
         "ACNet",
         lambda folder: SHARED / "acnet_gan_x2.onnx",
-        _figures((5348, 5214, 85536, 6248, 6750), (0, 5508, 15136)),
+        _figures((5348, 5214, 85536, 6248, 6750), (5348, 5508, 15136)),
     ),
     Upscaler(
         "ArtCNN C4F16",
