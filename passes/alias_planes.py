@@ -114,9 +114,7 @@ class _Plan:
         """Whether a node's result is an alias of its operand."""
         if not cuts_planes(node) or node.result in {*self.outputs, *self.places}:
             return False
-        ours, theirs = node.result.type.layout, node.inputs[0].type.layout
-        same = ours and theirs and (ours.kind, ours.format) == (theirs.kind, theirs.format)
-        return bool(same) and _shares(node.inputs[0])
+        return _shares(node.inputs[0]) and _are_alike(node.result, node.inputs[0])
 
     def _follows(self, node: Node) -> bool:
         """Whether a wider concatenation already holds the operands in this order."""
@@ -124,7 +122,7 @@ class _Plan:
             return False
         places = [self.places.get(v) for v in node.inputs]
         start = places[0]
-        if start is None:
+        if start is None or not _are_alike(node.result, start.owner):
             return False
         wanted = start.first
         for place, value in zip(places, node.inputs, strict=True):
@@ -169,12 +167,7 @@ class _Plan:
             return "is an output"
         if value in self.places:
             return "is in another texture"
-        ours, theirs = value.type.layout, join.result.type.layout
-        assert ours is not None
-        assert theirs is not None
-        return (
-            "" if (ours.kind, ours.format) == (theirs.kind, theirs.format) else "differs in format"
-        )
+        return "" if _are_alike(value, join.result) else "differs in format"
 
     def _loops(self, value: Value, join: Node, owner: Value) -> str:
         """Return how the alias would make a draw sample its own texture, or nothing."""
@@ -216,6 +209,14 @@ def _shares(value: Value) -> bool:
     if not t.in_planes or t.shape[0] != 1 or t.layout is None:
         return False
     return t.layout.kind == "array" or (t.layout.kind == "2d" and t.layers > 1)
+
+
+def _are_alike(value: Value, other: Value) -> bool:
+    """Whether two tensors lie in textures of one kind and format."""
+    ours, theirs = value.type.layout, other.type.layout
+    assert ours is not None
+    assert theirs is not None
+    return (ours.kind, ours.format) == (theirs.kind, theirs.format)
 
 
 def _is_array(value: Value) -> bool:

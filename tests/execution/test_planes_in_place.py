@@ -10,6 +10,7 @@ from support import assert_runs_like_reference, compile_graph, conv, graph_of, i
 
 from shadergen.ir.graph import Graph, Value, apply
 from shadergen.ir.ops import Concat, Slice
+from shadergen.passes.placement.aliases import places_of
 
 RNG = np.random.default_rng(7)
 PADDED = {"pads": (1, 1, 1, 1)}
@@ -103,6 +104,24 @@ def test_a_draw_may_read_planes_beside_those_that_it_writes_only_as_2d_textures(
     last = next(p for p in passes("2d") if "last" in p["layers"])
     places = [(r["texture"], r["layer"]) for r in last["reads"] if "layer" in r]
     assert places == [("join2", layer) for layer in range(5)]
+
+
+def test_a_join_of_another_format_is_no_part_of_a_wider_one():
+    """Large values need 32 bits: those of the wider join, and those that its first parts clamp."""
+    x = image(1, 4, 6, 5)
+    large = [pointwise("x0 * 1e6", conv(RNG, x, 4, (1, 1), n), layer=f"{n}6") for n in "abc"]
+    first = [pointwise("clamp(x0, 0, 6)", y, layer=f"clamped{k}") for k, y in enumerate(large[:2])]
+    narrow = apply(Concat(1), *first, layer="narrow")
+    wide = apply(Concat(1), *first, large[2], layer="wide")
+    results = conv(RNG, narrow, 4, (3, 3), "y"), conv(RNG, wide, 4, (3, 3), "z")
+    graph = graph_of(*results, inputs=(x,))
+    options = {"precision": "auto", "device": "llvmpipe", "fetch": "image"}
+    placed, _, _ = compile_graph(graph, **options)
+    layouts = {v: v.type.layout for n in placed.nodes for v in n.results}
+    owners = {v: layouts[place.owner] for v, place in places_of(placed).items()}
+    assert {v.name for v in owners} >= {"clamped0", "clamped1"}
+    assert all(layouts[v].format == layout.format for v, layout in owners.items())
+    assert_runs_like_reference(graph, **options)
 
 
 def test_halos_lie_around_parts_of_textures():
