@@ -179,7 +179,7 @@ def test_the_webcam_is_played_and_stopped(page: Any) -> None:
     timed(page)
     keep(page, "webcam")
     page.evaluate("delete document.body.dataset.shown")
-    page.click("#webcam")
+    page.click("#webcam", timeout=120_000)  # between frames, each of which takes a while
     shown(page, page.input_value("#network"))
     assert page.get_attribute("#webcam", "aria-pressed") == "false"
     assert page.is_hidden("#message")
