@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..ir.graph import Node, Value
     from ..ir.types import TextureFormat
@@ -35,12 +36,12 @@ class Blob:
 
     name: str
     count: int
-    make: Callable[[int], Sequence[np.ndarray]]
+    make: Callable[[int], Iterable[np.ndarray]]
     format: TextureFormat = "rgba32f"
     first: int | None = None
 
     @property
-    def rows(self) -> Sequence[np.ndarray]:
+    def rows(self) -> Iterable[np.ndarray]:
         return self.make(self.first or 0)
 
     def at(self, first: int) -> Blob:
@@ -50,7 +51,7 @@ class Blob:
     def lengthened(self, count: int) -> Blob:
         """Return so many rows, the last of them zeros."""
         zeros = np.zeros((count - self.count, 4), np.float32)
-        return replace(self, count=count, make=lambda first: [*self.make(first), zeros])
+        return replace(self, count=count, make=lambda first: chain(self.make(first), [zeros]))
 
     @property
     def nbytes(self) -> int:

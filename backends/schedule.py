@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -330,7 +331,7 @@ class _Assembly:
             "slot": None,
             "first": first,
             "last": last,
-            "data": self.weights.add(components(r, blob.format) for r in (*blob.rows, rest)),
+            "data": self.weights.add(components(r, blob.format) for r in chain(blob.rows, [rest])),
         }
 
     def _alive(self, source: Value | Blob) -> tuple[int, int]:

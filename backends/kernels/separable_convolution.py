@@ -8,7 +8,7 @@ intermediate is stored. The depthwise weights come first, then, 4-row aligned, t
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -100,10 +100,10 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
 
     every = len(group.planes)
 
-    def rows(first: int) -> list[np.ndarray]:
+    def rows(first: int) -> Iterator[np.ndarray]:
         gap = np.zeros((start - own, LANES), np.float32)
         inner_rows = rows_of(w.data, conv.groups, 1, between.planes)
-        return [*inner_rows, gap, *rows_of(w2.data, 1, every, every, first)]
+        return chain(inner_rows, [gap], rows_of(w2.data, 1, every, every, first))
 
     formats = (weight_format(v.data, target, shader.precision) for v in (w, w2))
     blob = Blob(

@@ -19,7 +19,7 @@ from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import input_planes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ...ir.graph import Node
 
@@ -114,8 +114,8 @@ def rows_of(
     first: int = 0,
     in_turn: bool = False,
     packed: Callable[[np.ndarray], np.ndarray] = lambda taps: taps,
-) -> list[np.ndarray]:
-    """Return the rows of weights that a GPU pass reads, ordered by invocation.
+) -> Iterator[np.ndarray]:
+    """Return, one by one, the rows of weights that a GPU pass reads, ordered by invocation.
 
     Args:
         data: the weights, OIHW.
@@ -131,6 +131,6 @@ def rows_of(
         cut = cut_weights(data, groups, range(first, first + every))
         parts_of = (cut[:, :, p : p + size] for p in starts)
         ordered = (c.swapaxes(2, 3) if in_turn else c for c in parts_of)
-        return [packed(c).reshape(-1, LANES) for c in ordered]
-    alone = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
-    return [packed(c).reshape(-1, LANES) for c in alone]
+    else:
+        ordered = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
+    return (packed(c).reshape(-1, LANES) for c in ordered)

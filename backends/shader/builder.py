@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import compress
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class ShaderBuilder(Declarations):
             blob = replace(
                 weights,
                 count=weights.count + self._tail_count,
-                make=lambda first: [*weights.make(first), *rows_at(tail, first)],
+                make=lambda first: chain(weights.make(first), rows_at(tail, first)),
             )
         i = self.weight.parameters[0]
         row, block_body = Body(), Body()
