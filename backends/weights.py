@@ -6,8 +6,10 @@ What a model weighs goes to a temporary file as it is made, never all of it to m
 from __future__ import annotations
 
 import hashlib
+import mmap
 import shutil
 import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
@@ -21,47 +23,55 @@ if TYPE_CHECKING:
 ALIGNMENT = 16
 BEGINNING = 64  # bytes, by which contents that may be equal are found
 PIECE = 1 << 20  # bytes that are read at once
-IN_MEMORY = 1 << 24  # bytes: what most networks weigh needs no file
-
-
-def _temporary() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(IN_MEMORY)
 
 
 @dataclass
 class WeightFile:
-    """The weight file being written. ``size`` counts its bytes."""
+    """The weight file being written. ``size`` counts its bytes.
+
+    A thread computes the digest of what is written while the next weights are made.
+    """
 
     size: int = 0
-    _file: IO[bytes] = field(default_factory=_temporary)
+    _file: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
     _known: dict[tuple[int, bytes], list[int]] = field(default_factory=dict)
     _digest: Hash = field(default_factory=hashlib.sha256)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _hashed: list[Future[None]] = field(default_factory=list)
 
     def add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         """Append arrays, little-endian, and return their range as offset and size in bytes."""
-        start, digest, size = self.size, self._digest.copy(), 0
+        start, size = self.size, 0
         self._file.seek(start)
         beginning = b""
         for part in parts:
             data = np.ascontiguousarray(part, part.dtype.newbyteorder("<")).reshape(-1)
             content = data.view(np.uint8).data
             beginning += bytes(content[: BEGINNING - len(beginning)])
-            digest.update(content)
             self._file.write(content)
             size += len(content)
         alike = self._known.setdefault((size, beginning), [])
         for offset in alike:
             if self._same(offset, start, size):
-                self._file.truncate(start)
                 return {"offset": offset, "size": size}
         alike.append(start)
         padding = bytes(-size % ALIGNMENT)
         self._file.seek(start + size)
         self._file.write(padding)
-        digest.update(padding)
-        self._digest = digest
+        self._file.flush()
         self.size += size + len(padding)
+        if size:  # of nothing there is no map
+            self._hashed.append(self._thread.submit(self._hash, start, self.size))
         return {"offset": start, "size": size}
+
+    def _hash(self, start: int, end: int) -> None:
+        """Add a range of the file to the digest; mapped, it takes no lock and no memory."""
+        with (
+            mmap.mmap(self._file.fileno(), end, access=mmap.ACCESS_READ) as file,
+            memoryview(file) as content,
+            content[start:end] as written,
+        ):
+            self._digest.update(written)
 
     def _same(self, one: int, other: int, size: int) -> bool:
         """Whether two ranges of the file hold the same."""
@@ -81,10 +91,13 @@ class WeightFile:
 
     def sha256(self) -> str:
         """Return the digest of the whole file."""
+        for each in self._hashed:
+            each.result()
         return self._digest.hexdigest()
 
     def save(self, path: Path) -> None:
         """Write the file."""
+        self._file.truncate(self.size)
         self._file.seek(0)
         with path.open("wb") as target:
             shutil.copyfileobj(self._file, target, PIECE)

@@ -92,6 +92,7 @@ def test_weights_are_aligned_and_equal_ones_are_stored_once(tmp_path):
     second = weights.add([np.arange(2, dtype=np.float32), np.arange(2, 5, dtype=np.float32)])
     assert weights.add([np.arange(3, dtype=">f2")]) == first == {"offset": 0, "size": 6}
     assert second == {"offset": 16, "size": 20}
+    assert weights.add([np.zeros(0, np.float32)]) == {"offset": 48, "size": 0}
     weights.save(tmp_path / "weights.bin")
     content = (tmp_path / "weights.bin").read_bytes()
     assert len(content) == weights.size == 48
