@@ -27,7 +27,7 @@ def requirements(
     buffers: Members,
     extents: Sequence[tuple[int, str]],
 ) -> dict[str, Any]:
-    """Return the version of GLSL, the extensions, the kind of color buffers, and the limits.
+    """Return the shading language, the extensions, the kind of color buffers, and the limits.
 
     Args:
         graph: the placed graph.
@@ -46,8 +46,10 @@ def requirements(
     floats = {f for f in written if f.endswith("f")}
     color = "float" if any(f.endswith("32f") for f in floats) else "half_float"
     external = any(i.port.external for i in graph.inputs)
+    halves = target.wgsl == "f16" and any(p.program.precision == "mediump" for p in passes)
+    wgsl = {"wgsl": "f16" if halves else "core"}
     return {
-        "glsl": target.glsl,
+        **(wgsl if target.wgsl else {"glsl": target.glsl}),
         "color_buffer": color if floats else "none",
         **({"extensions": [EXTERNAL]} if external else {}),
         "limits": _limits(passes, textures, buffers, extents),

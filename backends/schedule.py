@@ -20,7 +20,7 @@ from ..passes.placement.aliases import places_of
 from .barriers import barriers
 from .build_files import WEIGHTS, BuildFiles
 from .constraints import sizes_member
-from .dialects.glsl_es import print_program, print_vertex, without_comments
+from .dialects.language import print_program, print_vertex, suffix, without_comments
 from .gpu import Blob, ComputePass
 from .pass_work import PassWorks
 from .requirements import requirements
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from .gpu import GpuPass
     from .shader.program import Program
 
-FORMAT_VERSION = "5.3"
+FORMAT_VERSION = "5.4"
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
-VERTEX_SHADER = "shaders/fullscreen.vert"
 
 
 def label(name: str) -> str:
@@ -98,7 +97,9 @@ class _Assembly:
         self.printed: dict[Program, str] = {}  # program -> path
         self.paths: dict[str, str] = {}  # source without comments -> path
         self.sharing: dict[str, int] = {}  # path -> how many passes use it
-        self.barriers = barriers(passes)
+        # WebGPU orders all accesses itself.
+        self.barriers = [[] for _ in passes] if target.wgsl else barriers(passes)
+        self.vertex = f"shaders/fullscreen.{suffix(target, 'vert')}"
         self.works = PassWorks()
         self.places = places_of(graph)
         self.touching: dict[Value | Blob, list[int]] = {}
@@ -122,8 +123,7 @@ class _Assembly:
             if o.value not in self.names:
                 raise InternalError(f"no GPU pass writes output '{o.name}'")
         if not all(isinstance(p, ComputePass) for p in self.passes):
-            vertex = print_vertex(self.target.glsl)
-            self.shaders[VERTEX_SHADER] = vertex
+            self.shaders[self.vertex] = print_vertex(self.target)
         environment = environment_of(s for i in self.graph.inputs for s in i.shape)
         sizes: dict[str, Any] = {}  # filled last: what is written down may need constraints, too
         data = {
@@ -207,7 +207,7 @@ class _Assembly:
         else:
             own = {
                 "stage": "fragment",
-                "vertex": VERTEX_SHADER,
+                "vertex": self.vertex,
                 "viewport": [*map(expression, (width, height))],
             }
         return own | {
@@ -256,14 +256,14 @@ class _Assembly:
         return path
 
     def _printed(self, position: int, p: GpuPass) -> str:
-        source = print_program(p.program, self.target.glsl)
+        source = print_program(p.program, self.target)
         key = without_comments(source)  # other layers' names make no other program
         if key in self.paths:
             self.sharing[self.paths[key]] += 1
             return self.paths[key]
         stem = re.sub(r"[^A-Za-z0-9]+", "_", p.node.name).strip("_")[:40] or "pass"
-        suffix = "comp" if isinstance(p, ComputePass) else "frag"
-        path = f"shaders/{position:02d}_{stem}.{suffix}"
+        stage = "comp" if isinstance(p, ComputePass) else "frag"
+        path = f"shaders/{position:02d}_{stem}.{suffix(self.target, stage)}"
         self.shaders[path] = source
         self.paths[key] = path
         self.sharing[path] = 1

@@ -81,7 +81,7 @@ class Compilation:
         graph: the graph as compiled.
         files: the build's contents.
         decisions: what each pass decided, for ``--explain``.
-        validated: whether glslang saw the shaders.
+        validated: whether a compiler saw the shaders.
         notes: what else the user should know, a line each.
         calibration: what came of ``--calibrate``.
         variants: the compilations for further devices, by the names of the variants.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ShadergenError
 
-RUN = ("PyOpenGL", "pillow")  # of the extra [run]
+EXTRAS = {"PyOpenGL": "run", "pillow": "run", "wgpu": "webgpu"}  # which extra has a package
 
 
 def need(module: str, package: str, purpose: str) -> Any:
@@ -23,20 +23,31 @@ def need(module: str, package: str, purpose: str) -> Any:
             "SG0606",
             f"{purpose} needs the Python package {package}",
             why=str(error),
-            help="pip install 'shadergen[run]', or in a clone pip install '.[run]'"
-            if package in RUN
+            help=f"pip install 'shadergen[{extra}]', or in a clone pip install '.[{extra}]'"
+            if (extra := EXTRAS.get(package))
             else f"pip install {package}",
         ) from None
 
 
-def runtime() -> Any:
-    """Return the Python runtime.
+def runtime(wgsl: str | None = None) -> Any:
+    """Return the Python runtime on OpenGL ES, or on WebGPU for shaders in WGSL.
+
+    Args:
+        wgsl: of the build's requirements.
 
     Raises:
-        ShadergenError: SG0606 when PyOpenGL is missing.
+        ShadergenError: SG0606 when PyOpenGL, or wgpu, is missing.
     """
+    if wgsl:
+        need("wgpu", "wgpu", "running on WebGPU")
+        return import_module("..runtime_glue.python.webgpu", __package__)
     need("OpenGL", "PyOpenGL", "running on OpenGL ES")
     return import_module("..runtime_glue.python", __package__)
+
+
+def runtime_name(wgsl: str | None) -> str:
+    """Return what a build runs on."""
+    return "WebGPU" if wgsl else "OpenGL ES"
 
 
 def pillow() -> Any:

@@ -57,7 +57,8 @@ class Inspection:
     """
 
     model: str
-    glsl: int
+    glsl: int | None
+    wgsl: str | None
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     passes: tuple[PassRow, ...]
@@ -146,7 +147,8 @@ def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection
 
     return Inspection(
         model=data["model"],
-        glsl=data["requires"]["glsl"],
+        glsl=data["requires"].get("glsl"),
+        wgsl=data["requires"].get("wgsl"),
         inputs=tuple(map(port, schedule["inputs"])),
         outputs=tuple(map(port, schedule["outputs"])),
         passes=tuple(

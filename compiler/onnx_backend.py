@@ -59,9 +59,9 @@ if TYPE_CHECKING:
 
 
 @cache
-def _context() -> Any:
-    """Return the process's GL context."""
-    context = extras.runtime().HeadlessContext()
+def _context(wgsl: str | None) -> Any:
+    """Return the process's GL context, or its WebGPU device."""
+    context = extras.runtime(wgsl).HeadlessContext()
     atexit.register(context.close)
     return context
 
@@ -230,11 +230,12 @@ class ShadergenRep(BackendRep):
         options = replace(self._options, input_size=dynamic, input_value=fixed, strings=True)
         graph = change(import_model(self._model, options))
         graph, files, _ = compile_graph(graph, options)
-        runtime = extras.runtime()
+        wgsl = files.schedule["requires"].get("wgsl")
+        runtime = extras.runtime(wgsl)
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
             write_build(files, Path(folder) / "build")
             build = runtime.load(Path(folder) / "build")
-        runner = runtime.Runner(build, _context())
+        runner = runtime.Runner(build, _context(wgsl))
         try:
             runner.init()
         except BaseException:

@@ -169,6 +169,8 @@ class Options:
             supported = f"{profile.glsl} with --device {self.device}"
             help = f"browsers have WebGL 2, with GLSL ES {profile.glsl}; omit --glsl"
             raise invalid("glsl", glsl, supported, help)
+        if profile.wgsl:
+            self._check_wgsl()
         if self.input_external and profile.webgl:
             raise ShadergenError(
                 "SG0301",
@@ -185,6 +187,7 @@ class Options:
         return Target(
             limits=user_shader_limits(self.stage) if is_user_shader else profile.limits,
             glsl=glsl,
+            wgsl=profile.wgsl,
             precision=PRECISIONS[self.precision],  # type: ignore[arg-type]
             textures=self.textures,  # type: ignore[arg-type]
             # The programs of user shaders are those of draws, in compute passes, too.
@@ -207,6 +210,20 @@ class Options:
             stores_halos=is_user_shader,
             shuffles_targets=is_user_shader and self.stage == "compute",
         )
+
+    def _check_wgsl(self) -> None:
+        """Refuse options that are for OpenGL ES."""
+        where = f"--device {self.device} is WebGPU"
+        if self.glsl is not None:
+            raise invalid("glsl", self.glsl, "nothing", f"{where}, whose shaders are WGSL")
+        if self.fetch not in ("auto", "texel"):
+            raise invalid("fetch", self.fetch, "texel", f"{where}, which reads textures so")
+        if self.input_external:
+            raise ShadergenError(
+                "SG0301",
+                f"--input-external needs OpenGL ES, {where}",
+                help="copy the frame to a texture and bind this as the input",
+            )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:
         """Return the times in the tuning file, by the tuning keys of nodes.

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
+from ..runtime_glue.python.loading import load
 from . import extras, pictures
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ def run_file(folder: Path, source: Path, output: Path, variant: str | None = Non
     Raises:
         ShadergenError: SG01xx, SG05xx, SG06xx.
     """
-    runtime = extras.runtime()
-    build = runtime.load(folder, variant=variant)
+    build = load(folder, variant=variant)
+    runtime = extras.runtime(build.requires.wgsl)
     _check_output(output, source, len(build.outputs))
     picture = None
     if source.suffix.lower() in ARRAYS:

@@ -94,11 +94,13 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
     models = []
     for folder in builds:
         build = load(folder)
-        if build.requires.glsl > WEB_GLSL:
+        if build.requires.glsl != WEB_GLSL:
+            wgsl = build.requires.wgsl
+            language = "WGSL" if wgsl else f"GLSL ES {build.requires.glsl}"
             raise ShadergenError(
                 "SG0602",
-                f"browsers cannot run '{folder}'",
-                why=f"its shaders are GLSL ES {build.requires.glsl}, WebGL 2 has {WEB_GLSL}",
+                f"the page cannot run '{folder}'",
+                why=f"its shaders are {language}, WebGL 2 has GLSL ES {WEB_GLSL}",
                 help="compile the model with --device webgl2-min",
             )
         for kind, ports in (("input", build.inputs), ("output", build.outputs)):

@@ -12,6 +12,7 @@ import numpy as np
 from ..backends.schedule import label
 from ..errors import ShadergenError, printable
 from ..passes.placement.target import TOLERANCES
+from ..runtime_glue.python.loading import load
 from . import extras
 from .choices import PRECISIONS
 from .driver import compile_model, import_model
@@ -111,8 +112,8 @@ def run_build(
     Raises:
         ShadergenError: SG05xx, SG06xx.
     """
-    runtime = extras.runtime()
-    build = runtime.load(folder, variant=variant)
+    build = load(folder, variant=variant)
+    runtime = extras.runtime(build.requires.wgsl)
     build = fitted(runtime, build, {name: array.shape for name, array in inputs.items()})
     with runtime.HeadlessContext() as context, runtime.Runner(build, context) as runner:
         for name, array in inputs.items():
@@ -170,7 +171,7 @@ def verify_model(
             inputs = random_inputs(model_at_size, seed, options.input_range)
         else:
             inputs = named(dict(given), [i.name for i in compiled.model.inputs])
-        progress("running on OpenGL ES")
+        progress(f"running on {extras.runtime_name(options.target().wgsl)}")
         builds = {"": compiled, **compiled.variants}
         fed = {label(name): a for name, a in inputs.items()}
         ran = {name: run_build(folder, fed, name or None) for name in builds}

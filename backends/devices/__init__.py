@@ -18,7 +18,7 @@ from typing import get_args
 from ...errors import ShadergenError, did_you_mean, reason
 from ...passes.placement.target import Fetch, GlslVersion, Limits, Products
 from .families import DESKTOP, FAMILIES, FITTED
-from .profile import ES30, ES31, ES32, MOBILE, Device
+from .profile import ES30, ES31, ES32, MOBILE, WEBGPU, Device
 from .software import SOFTWARE
 
 # Mesa's compilers for Intel and others move a constant bias to the end of a chain of multiply-adds
@@ -42,6 +42,8 @@ DEVICES: dict[str, Device] = {
     "gles31-min": Device(ES31, 310, costs=FITTED, products=GENERIC_PRODUCTS),
     "gles31-mobile": Device(MOBILE, 310, costs=FITTED, products=GENERIC_PRODUCTS),
     "gles32-desktop": Device(ES32, 310, costs=DESKTOP, products=GENERIC_PRODUCTS),
+    "webgpu": Device(WEBGPU, wgsl="core", costs=FITTED, products=GENERIC_PRODUCTS),
+    "webgpu-f16": Device(WEBGPU, wgsl="f16", costs=FITTED, products=GENERIC_PRODUCTS),
     **FAMILIES,
     **SOFTWARE,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...passes.placement.costs import UNMEASURED, Costs
-from ...passes.placement.target import Fetch, GlslVersion, Limits, Products
+from ...passes.placement.target import Fetch, GlslVersion, Limits, Products, Wgsl
 from ...runtime_glue.python.renderers import matches, words
 
 LONGEST_NAME = 255  # the schedule's patterns have at most one more character
@@ -28,6 +28,7 @@ class Device:
         webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
         products: how its shaders add up products (``Target.products``).
         shares_programs: whether draws share programs (``Target.shares_programs``).
+        wgsl: what WGSL builds for it use instead of GLSL ES, on WebGPU (``Target.wgsl``).
     """
 
     limits: Limits
@@ -41,6 +42,7 @@ class Device:
     webgl: bool = False
     products: Products = "column"
     shares_programs: bool = True
+    wgsl: Wgsl | None = None
 
     @property
     def renderers(self) -> tuple[str, ...]:
@@ -100,6 +102,23 @@ USER_SHADER_COMPUTE = replace(
     texture_size=8192,
     draw_buffers=4,
     texture_units=4 * USER_SHADER.texture_units,
+)
+# The default limits of WebGPU's specification. It has 32 bytes for all render targets of a pixel,
+# enough for two of four 32-bit floats. In a stage, it has 12 uniform buffers: one is for sizes.
+WEBGPU = Limits(
+    texture_size=8192,
+    array_texture_layers=256,
+    texture_units=16,
+    draw_buffers=2,
+    uniform_block_size=65536,
+    uniform_blocks=11,
+    storage_block_size=2**27,
+    storage_blocks=8,
+    compute_images=4,
+    compute_texture_units=16,
+    compute_uniform_blocks=11,
+    workgroup_invocations=256,
+    workgroup_count=65535,
 )
 MOBILE = replace(ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from ..shader.statements import Statement, WriteImage, WriteTarget
     from ..shader.types import Type
 
-COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VECTORS = {"float": "vec", "int": "ivec", "uint": "uvec", "bool": "bvec"}
 IMAGES = {"2d": "2D", "array": "2DArray"}
 
@@ -200,11 +198,6 @@ def print_program(program: Program, version: int) -> str:
 def print_vertex(version: int) -> str:
     """Return the vertex shader that all draws share: a triangle that covers the viewport."""
     return templates().get_template("fullscreen.vert.j2").render(version=version)
-
-
-def without_comments(source: str) -> str:
-    """Return a program's text without the lines that are for people."""
-    return COMMENT.sub("", source)
 
 
 def print_function(function: Function) -> str:

@@ -16,7 +16,7 @@ from ...errors import InternalError
 from ..shader.expressions import Number
 from ..shader.halves import with_half_types
 from ..shader.types import BOOL, FLOAT, HALF, UINT
-from .expression_printer import ATOM, INFINITE, decimal
+from .expression_printer import ATOM, BITS, INFINITE, LEVELS, decimal
 from .printer import Printer, comment, indented
 
 if TYPE_CHECKING:
@@ -43,6 +43,13 @@ TESTS = {"less": "<", "less_equal": "<=", "greater": ">", "equal": "==", "not_eq
 FORMATS = {"rgba32f": "rgba32float", "rgba16f": "rgba16float", "r32f": "r32float",
            "rgba8": "rgba8unorm"}  # fmt: skip
 KINDS = {"2d": "2d", "array": "2d_array"}
+INFINITE_BITS = "var<private> infinite_bits: u32 = 0x7F800000u;"
+VERTEX = """// A triangle that covers the viewport.
+@vertex
+fn main(@builtin(vertex_index) i: u32) -> @builtin(position) vec4f {
+    return vec4f(select(-1.0, 3.0, i == 1u), select(-1.0, 3.0, i == 2u), 0.0, 1.0);
+}
+"""
 
 
 class _Wgsl(Printer):
@@ -59,6 +66,8 @@ class _Wgsl(Printer):
     def __init__(self, chained: bool) -> None:
         super().__init__(chained)
         self._pointers: set[str] = set()
+        self.samples = False  # whether anything printed so far uses the sampler
+        self.infinite = False  # whether anything printed so far is infinite
 
     def type(self, t: Type) -> str:
         if t.is_matrix:
@@ -66,10 +75,10 @@ class _Wgsl(Printer):
         return SCALARS[t.scalar] if t.lanes == 1 else f"vec{t.lanes}{SUFFIXES[t.scalar]}"
 
     def scalar(self, number: Number) -> str:
-        if number.type == FLOAT:
-            return float_literal(number.value)
-        if number.type == HALF:
-            return f"f16({float_literal(number.value)})"
+        if number.type in (FLOAT, HALF):
+            self.infinite |= abs(number.value) >= INFINITE
+            text = float_literal(number.value)
+            return text if number.type == FLOAT else f"f16({text})"
         if number.type == BOOL:
             return "true" if number.value else "false"
         return f"{int(number.value)}{'u' if number.type == UINT else ''}"
@@ -136,7 +145,12 @@ class _Wgsl(Printer):
     def binary(self, sign: Operator, left: Expression, right: Expression) -> tuple[str, int]:
         if sign in ("<<", ">>"):
             kind = UINT.of(right.type.lanes)
-            return f"{self.atom(left)} {sign} {self.type(kind)}({self.expression(right)})", 8
+            return f"{self.atom(left)} {sign} {self.type(kind)}({self.expression(right)})", LEVELS[
+                sign
+            ]
+        if sign in BITS and left.type.lanes > right.type.lanes:
+            vector = self.type(left.type)
+            return f"{self.atom(left)} {sign} {vector}({self.expression(right)})", LEVELS[sign]
         text, level = super().binary(sign, left, right)
         if sign == "==" and left.type.lanes > 1:
             return f"all({text})", ATOM
@@ -147,6 +161,7 @@ class _Wgsl(Printer):
             raise InternalError("the WGSL dialect prints no external textures")
         layer = "" if e.layer is None else f", {self.expression(e.layer)}"
         if e.centre is not None:
+            self.samples = True
             place = f"{self.expression(e.centre)}{layer}"
             return f"textureSampleLevel({e.texture.name}, nearest, {place}, 0.0)"
         assert e.position is not None
@@ -217,29 +232,32 @@ def print_program(program: Program, f16: bool = False) -> str:
     Raises:
         InternalError: for an external texture.
     """
-    lines = [f"// {comment(line)}" for line in program.header]
+    head = [f"// {comment(line)}" for line in program.header]
     if f16 and program.precision == "mediump":
         program = with_half_types(program)
-        lines += ["enable f16;"]
+        head += ["", "enable f16;"]
     wgsl = _Wgsl(program.chained)
-    lines += ["", "var<private> infinite_bits: u32 = 0x7F800000u;"]
+    main = [indented(text) for text in wgsl.block(program.main)]
+    functions = wgsl.functions()
+    declared = [text for text, _ in bindings(program)]
+    if wgsl.samples:
+        declared.append(f"@group(0) @binding({len(declared)}) var nearest: sampler;")
+    constants = [wgsl.constants(a) for a in program.arrays if a.buffer is None]
     if program.uniforms:
         members = (f"    {name}: i32," for name in program.uniforms)
-        lines += ["struct Sizes {", *members, "}"]
-    lines += [text for text, _ in bindings(program)]
-    number = sum(1 for _ in bindings(program))
-    lines += [f"@group(0) @binding({number}) var nearest: sampler;"]
-    lines += [wgsl.constants(a) for a in program.arrays if a.buffer is None]
-    main = [indented(text) for text in wgsl.block(program.main)]
-    lines += wgsl.functions()
+        declared = ["\n".join(["struct Sizes {", *members, "}"]), *declared]
+    if wgsl.infinite:
+        declared.append(INFINITE_BITS)
     if program.stage == "compute":
         local = "@builtin(local_invocation_id) local: vec3u"
         group = "@builtin(workgroup_id) group: vec3u"
-        lines += [f"@compute @workgroup_size({program.workgroup})"]
-        lines += [f"fn main({local}, {group}) {{", *main, "}"]
+        entry = [f"@compute @workgroup_size({program.workgroup})"]
+        entry += [f"fn main({local}, {group}) {{", *main, "}"]
     else:
         targets = (f"    @location({k}) target_{k}: vec4f," for k in range(program.targets))
-        lines += ["struct Targets {", *targets, "}", "@fragment"]
-        lines += ["fn main(@builtin(position) fragment_position: vec4f) -> Targets {"]
-        lines += ["    var targets: Targets;", *main, "    return targets;", "}"]
-    return "\n".join(lines) + "\n"
+        functions = ["\n".join(["struct Targets {", *targets, "}"]), *functions]
+        entry = ["@fragment"]
+        entry += ["fn main(@builtin(position) fragment_position: vec4f) -> Targets {"]
+        entry += ["    var targets: Targets;", *main, "    return targets;", "}"]
+    parts = ["\n".join(head), "\n".join(declared), *constants, *functions, "\n".join(entry)]
+    return "\n\n".join(filter(None, parts)) + "\n"

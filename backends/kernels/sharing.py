@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.dimensions import at_layer, hint
-from ..dialects.glsl_es import print_program, without_comments
+from ..dialects.language import print_program, without_comments
 from .plane_groups import OWN_UNIFORMS
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _programs(node: Node, family: Family, target: Target) -> dict[str, Sizes]:
     found: dict[str, Sizes] = {}
     passes = family.lower(node, replace(target, uniform_sizes=None))
     for program, gpu_pass in {p.program: p for p in passes}.items():
-        text = without_comments(print_program(program, target.glsl))
+        text = without_comments(print_program(program, target))
         own = (u for u in gpu_pass.uniforms if u.name not in OWN_UNIFORMS)
         found[text] = tuple((u.name.removeprefix("u_"), hint(u.value)) for u in own)
     return found

@@ -65,7 +65,7 @@ def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
         uniform, storage = limits.compute_uniform_blocks > 0, not target.lacks_compute
     else:
         uniform = limits.uniform_blocks > 0
-        storage = target.glsl >= 310 and limits.storage_blocks > 0
+        storage = target.has_storage and limits.storage_blocks > 0
     return {
         "constants": CONSTANT_LIMIT * 4,
         "ubo": limits.uniform_block_size * uniform,
@@ -132,12 +132,12 @@ def refusal(node: Node, target: Target) -> ShadergenError:
     """
     limits = target.limits
     asked = "texture" if target.weights == "auto" else target.weights
-    if asked == "ssbo" and (target.glsl < 310 or not limits.storage_blocks):
+    if asked == "ssbo" and not (target.has_storage and limits.storage_blocks):
         return ShadergenError(
             "SG0403",
             "--weights ssbo needs storage buffers in fragment shaders",
             where=f"layer {node.name}",
-            why=f"the target is GLSL ES {target.glsl} with {limits.storage_blocks} storage blocks",
+            why=f"the target is {target.language} with {limits.storage_blocks} storage blocks",
             help="use --glsl 310 and a --device with storage buffers, or --weights texture",
         )
     planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1

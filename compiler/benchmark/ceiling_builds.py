@@ -129,7 +129,7 @@ def _build(
         version="",
         generator="",
         model="ceiling",
-        requires=Requires(310 if shape.group else 300, COLOR_BUFFERS[shape.format], {}),
+        requires=Requires(COLOR_BUFFERS[shape.format], {}, glsl=310 if shape.group else 300),
         sizes=None,
         inputs=(ports["x"],) if reads else (),
         outputs=(ports["y"],),

@@ -209,6 +209,7 @@ def _print_calibration(found: Calibration) -> None:
 
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
+    from ...backends.validate import compilers
     from ..inspection import peak_bytes
     from ..size_texts import at_defaults, size_lines
 
@@ -233,10 +234,12 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     sizes = written.notes if written else size_lines(result.files.schedule)
     for line in (*sizes, *result.notes):
         echo(line)
+    names, sources = compilers(result.files.all_shaders()[0])
     if result.validated:
-        echo(f"glslang accepts {'all ' * (shaders > 1)}{count(shaders, 'shader')}")
+        accept = "accept" if " " in names else "accepts"
+        echo(f"{names} {accept} {'all ' * (shaders > 1)}{count(shaders, 'shader')}")
     elif options.validate:
-        echo("glslang is not installed (Debian: glslang-tools), shaders were not validated")
+        echo(f"{names} is not installed ({sources}), shaders were not validated")
 
 
 def _print_decisions(result: Compilation) -> None:

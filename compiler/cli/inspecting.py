@@ -105,7 +105,9 @@ def _print_passes(found: Inspection) -> None:
         echo(line)
     echo(
         f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds, "
-        f"GLSL ES {found.glsl}",
+        f"GLSL ES {found.glsl}"
+        if found.glsl
+        else "WGSL",
         f"textures: {bytes_text(found.texture_bytes_peak)} at the peak, "
         f"{bytes_text(found.texture_bytes_total)} without sharing; "
         f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",

@@ -46,7 +46,7 @@ def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bo
         _show(build, input, output, variant, as_json)
         return
     with progress_line() as progress:
-        progress("running on OpenGL ES")
+        progress("running the build")
         result = run_file(build, input, output, variant)
     if as_json:
         print_json(asdict(result))

@@ -9,6 +9,7 @@ from ...ir.graph import Precision, Stage, WeightStorage
 from .costs import UNMEASURED, Costs
 
 GlslVersion = Literal[300, 310, 320]
+Wgsl = Literal["core", "f16"]
 Fetch = Literal["texel", "sample", "image", "image-zero"]
 Products = Literal["matrix", "vector", "column", "bias last"]
 WeightFormat = Literal["float32", "float16", "int8"]
@@ -47,7 +48,7 @@ class Target:
 
     Attributes:
         limits: of the device.
-        glsl: the language version, 300, 310 or 320 (all "es").
+        glsl: the version of GLSL ES, 300, 310 or 320.
         precision: "highp" computes and stores 32-bit floats, "mediump" 16-bit ones; "auto" uses
             16 bits if no input within ``input_range`` can overflow them.
         textures: one array texture for a tensor, or one 2D texture for each plane; "auto" uses
@@ -82,6 +83,8 @@ class Target:
             instruction where multiply-adds are fused: "vector" sum by sum, "column" column of
             weights by column, which are then held one at a time; "bias last" the same, where a bias
             that is a constant begins the sum of the last texel of unrolled code.
+        wgsl: shaders are WGSL instead of GLSL ES, for WebGPU: its core, or "f16" with the feature
+            shader-f16, which mediump programs then compute with.
     """
 
     limits: Limits
@@ -106,6 +109,7 @@ class Target:
     input_range: tuple[float, float] = (-256.0, 256.0)
     costs: tuple[Costs, ...] = (UNMEASURED,)
     products: Products = "column"
+    wgsl: Wgsl | None = None
 
     @property
     def has_images(self) -> bool:
@@ -118,10 +122,20 @@ class Target:
         return self.fetch != "texel"
 
     @property
+    def language(self) -> str:
+        """The name of the shading language, with its version."""
+        return "WGSL" if self.wgsl else f"GLSL ES {self.glsl}"
+
+    @property
+    def has_storage(self) -> bool:
+        """Whether the shading language has compute shaders and storage blocks."""
+        return self.wgsl is not None or self.glsl >= 310
+
+    @property
     def lacks_compute(self) -> str:
         """The reason for having no compute shaders, or nothing."""
-        if self.glsl < 310:
-            return f"GLSL ES {self.glsl} has no compute shaders"
+        if not self.has_storage:
+            return f"{self.language} has no compute shaders"
         most = self.limits.workgroup_invocations
         if not most:
             return "the device profile has no compute shaders"

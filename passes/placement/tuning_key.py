@@ -26,7 +26,7 @@ def tuning_key(node: Node, target: Target) -> str:
     sums = f" with partial sums of {terms}" if terms else ""
     return (
         f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(operands)}; "
-        f"{node.choice.precision}{sums} in GLSL ES {target.glsl}, {target.fetch}, "
+        f"{node.choice.precision}{sums} in {target.language}, {target.fetch}, "
         f"parameters in {target.parameters}, weights of {target.weight_format}"
     )
 

@@ -58,6 +58,39 @@ class DeviceInfo:
         """Whether 16-bit float textures are color-renderable."""
         return self.draws_float or _HALF_FLOAT in self.extensions
 
+    def check(self, requires: Requires) -> None:
+        """Raise an error if the device lacks a requirement of a build.
+
+        Raises:
+            ShadergenError: SG0602, naming everything that is missing.
+        """
+        missing = ["WebGPU: the shaders are WGSL"] if requires.wgsl else []
+        need = divmod(requires.glsl // 10, 10)
+        if self.es < need:
+            missing.append(f"OpenGL ES {need[0]}.{need[1]} (this is {self.es[0]}.{self.es[1]})")
+        if requires.color_buffer == "float" and not self.draws_float:
+            missing.append(f"{_FLOAT}, to draw to 32-bit float textures")
+        if requires.color_buffer == "half_float" and not self.draws_half_float:
+            missing.append(f"{_HALF_FLOAT} or {_FLOAT}, to draw to 16-bit float textures")
+        missing += [
+            f"{name}, to read the application's external textures"
+            for name in requires.extensions or ()
+            if name not in self.extensions
+        ]
+        missing += [
+            f"{name.replace('_', ' ')} {needed} ({LIMITS[name][0]} is {self.limits[name]})"
+            for name, needed in requires.limits.items()
+            if needed > self.limits[name]
+        ]
+        if missing:
+            raise ShadergenError(
+                "SG0602",
+                f"this GL lacks {missing[0]}",
+                where=f"{self.renderer}, {self.version}",
+                why="\n".join(f"the build also requires {m}" for m in missing[1:]),
+                help=_HELP,
+            )
+
 
 def query_device(gl: Any = None) -> DeviceInfo:
     """Describe the current context.
@@ -116,37 +149,3 @@ def get_integer(gl: Any, enum: int) -> int:
 def _text(gl: Any, enum: int) -> str:
     text: bytes | None = gl.glGetString(enum)
     return (text or b"").decode("utf-8", "replace")
-
-
-def check_requirements(requires: Requires, device: DeviceInfo) -> None:
-    """Raise an error if a device lacks a requirement of the build.
-
-    Raises:
-        ShadergenError: SG0602, naming everything that is missing.
-    """
-    missing = []
-    need = divmod(requires.glsl // 10, 10)
-    if device.es < need:
-        missing.append(f"OpenGL ES {need[0]}.{need[1]} (this is {device.es[0]}.{device.es[1]})")
-    if requires.color_buffer == "float" and not device.draws_float:
-        missing.append(f"{_FLOAT}, to draw to 32-bit float textures")
-    if requires.color_buffer == "half_float" and not device.draws_half_float:
-        missing.append(f"{_HALF_FLOAT} or {_FLOAT}, to draw to 16-bit float textures")
-    missing += [
-        f"{name}, to read the application's external textures"
-        for name in requires.extensions or ()
-        if name not in device.extensions
-    ]
-    missing += [
-        f"{name.replace('_', ' ')} {needed} ({LIMITS[name][0]} is {device.limits[name]})"
-        for name, needed in requires.limits.items()
-        if needed > device.limits[name]
-    ]
-    if missing:
-        raise ShadergenError(
-            "SG0602",
-            f"this GL lacks {missing[0]}",
-            where=f"{device.renderer}, {device.version}",
-            why="\n".join(f"the build also requires {m}" for m in missing[1:]),
-            help=_HELP,
-        )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, did_you_mean
 from . import rules
-from .device import check_requirements
 from .document import SCHEDULE, malformed, read_document, validate
 from .files import read_shader, read_variant, read_weights
 from .files import resolve as resolve_path
@@ -140,7 +139,7 @@ def _opened(folder: Path, entry: Mapping[str, Any]) -> tuple[dict[str, Any], Bui
 def _runs(build: Build, device: DeviceInfo, sizes: Mapping[str, int]) -> bool:
     """Whether a device meets the requirements of a build at some sizes that the build supports."""
     try:
-        check_requirements(resized(build, sizes).requires, device)
+        device.check(resized(build, sizes).requires)
     except ShadergenError as error:
         if error.code not in ("SG0602", "SG0605"):
             raise

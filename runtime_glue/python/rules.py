@@ -342,7 +342,11 @@ def _check_shared(texture: Texture, outputs: set[Ref]) -> None:
 
 def _check_requirements(build: Build) -> None:
     """Check that the stated requirements cover the schedule."""
-    if build.requires.glsl < 310:
+    if build.requires.wgsl is None and not build.requires.glsl >= 300:
+        refuse("glsl or wgsl is required", "requires")
+    if build.requires.wgsl is not None:
+        _check_wgsl(build)
+    elif build.requires.glsl < 310:
         if any(buffer.is_storage for buffer in build.buffers.values()):
             refuse("storage buffers need glsl 310", "requires.glsl")
         if any(
@@ -363,6 +367,15 @@ def _check_requirements(build: Build) -> None:
                     f"color_buffer does not allow format {texture.format}, which a pass writes",
                     "requires.color_buffer",
                 )
+
+
+def _check_wgsl(build: Build) -> None:
+    """Check that a schedule of WGSL asks for nothing that WebGPU lacks."""
+    if build.requires.glsl >= 300:
+        refuse("shaders are GLSL ES or WGSL, not both", "requires.glsl")
+    for gpu_pass in build.passes:
+        if gpu_pass.has_barriers or any(read.is_image for read in gpu_pass.reads):
+            refuse("WebGPU has no barriers, and shaders read no images", "requires.wgsl")
 
 
 def _check_limits(build: Build) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import ShadergenError, did_you_mean
-from .device import check_requirements, query_device
+from .device import query_device
 from .gl import load_gles
 from .loading import resized
 from .objects import check_errors, forget_errors
@@ -81,7 +81,7 @@ class Runner:
         self._make_current()
         device = query_device(self._gl)
         try:
-            check_requirements(self.build.requires, device)
+            device.check(self.build.requires)
             forget_errors(self._gl)
             self._resources = Resources(self._gl, self.build, device)
         except ShadergenError as error:
@@ -102,7 +102,7 @@ class Runner:
             return
         if self._resources:
             resources = self._ready()
-            check_requirements(build.requires, resources.device)
+            resources.device.check(build.requires)
             forget_errors(self._gl)
             resources.resize(build)
         self.build = build

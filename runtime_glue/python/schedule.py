@@ -21,12 +21,16 @@ EXTERNAL = "external"
 
 @dataclass(frozen=True, slots=True)
 class Requires:
-    """Requirements on the GL; ``limits`` maps limits to the values that the build needs."""
+    """Requirements on the GL or WebGPU; ``limits`` maps limits to the values that the build needs.
 
-    glsl: int
+    Shaders are either ``glsl`` of a version or ``wgsl``, "core" or "f16".
+    """
+
     color_buffer: str
     limits: dict[str, int]
+    glsl: int = 0
     extensions: tuple[str, ...] | None = None
+    wgsl: str | None = None
 
     @property
     def color_bits(self) -> int:

@@ -317,7 +317,12 @@ function checkShared(texture, outputs) {
 }
 
 function checkRequirements(build) {
-  if (build.requires.glsl < 310) {
+  if (((build.requires.wgsl == null)) && !(build.requires.glsl >= 300)) {
+    refuse("glsl or wgsl is required", "requires");
+  }
+  if (!(build.requires.wgsl == null)) {
+    checkWgsl(build);
+  } else if (build.requires.glsl < 310) {
     if ([...build.buffers.values()].some((buffer) => (buffer.kind === "storage"))) {
       refuse("storage buffers need glsl 310", "requires.glsl");
     }
@@ -336,6 +341,17 @@ function checkRequirements(build) {
       if (parseInt(formatOf(texture).type) > COLOR_BITS[build.requires.color_buffer]) {
         refuse(`color_buffer does not allow format ${texture.format}, which a pass writes`, "requires.color_buffer");
       }
+    }
+  }
+}
+
+function checkWgsl(build) {
+  if (build.requires.glsl >= 300) {
+    refuse("shaders are GLSL ES or WGSL, not both", "requires.glsl");
+  }
+  for (const gpuPass of build.passes) {
+    if ((gpuPass.barriers.length > 0) || gpuPass.reads.some((read) => (read.uniform === undefined))) {
+      refuse("WebGPU has no barriers, and shaders read no images", "requires.wgsl");
     }
   }
 }

@@ -40,7 +40,6 @@ const sizes = f.members({
   why: name,})),});
 const limit = f.either(f.integer(0, 1099511627776), f.list(1, 4096, term));
 const requires = f.members({
-  glsl: f.oneOf(300, 310, 320),
   color_buffer: f.oneOf("float", "half_float", "none"),
   limits: f.members({
   texture_size: limit,
@@ -57,6 +56,8 @@ const requires = f.members({
   compute_uniform_blocks: limit,
   workgroup_invocations: limit,
   workgroup_count: limit,}),}, {
+  glsl: f.oneOf(300, 310, 320),
+  wgsl: f.oneOf("core", "f16"),
   extensions: f.list(1, 16, f.oneOf("GL_OES_EGL_image_external_essl3"), true),});
 const shape = f.list(0, 8, count);
 const dtype = f.oneOf("float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool");

@@ -29,6 +29,9 @@ CHOICES = (
     "winograd=4x4,device=llvmpipe",
     "fuse_separable=on,device=gles31-min",
     "stage=auto,device=llvmpipe",
+    "device=webgpu",
+    "stage=fragment,device=webgpu",
+    "stage=compute,device=webgpu",
 )
 
 

@@ -139,6 +139,7 @@ bool check_requirements(const Requires& required, const GL& gl, const Device& de
             told += told.empty() ? "the build also requires " : "\nthe build also requires ";
         tell(told, what, words);
     };
+    if (!required.wgsl.empty()) missing("WebGPU: the shaders are WGSL", {});
     const int need = required.glsl / 10;
     if (device.es < need) {
         if (gl.desktop)

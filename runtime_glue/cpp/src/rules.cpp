@@ -21,6 +21,7 @@ bool check_writes(const Schedule& build, const Pass& gpu_pass, std::int64_t inde
 bool check_slots(const Schedule& build, Set& outputs, Error& error);
 bool check_shared(const Texture& texture, Set& outputs, Error& error);
 bool check_requirements(const Schedule& build, Error& error);
+bool check_wgsl(const Schedule& build, Error& error);
 bool check_limits(const Schedule& build, Error& error);
 
 constexpr std::int64_t max_texture_bytes = 8589934592;
@@ -362,7 +363,12 @@ bool check_shared(const Texture& texture, Set& outputs, Error& error) {
 }
 
 bool check_requirements(const Schedule& build, Error& error) {
-    if (build.required.glsl < 310) {
+    if (is_none(build.required.wgsl) && !(build.required.glsl >= 300)) {
+        return refuse(error, "glsl or wgsl is required", {}, "requires");
+    }
+    if (!is_none(build.required.wgsl)) {
+        if (!check_wgsl(build, error)) return false;
+    } else if (build.required.glsl < 310) {
         if (any(build.buffers, [&](const auto& buffer) { return buffer.is_storage; })) {
             return refuse(error, "storage buffers need glsl 310", {}, "requires.glsl");
         }
@@ -381,6 +387,18 @@ bool check_requirements(const Schedule& build, Error& error) {
             if (texture.format->bits() > build.required.color_bits()) {
                 return refuse(error, "color_buffer does not allow format {}, which a pass writes", {texture.format->name}, "requires.color_buffer");
             }
+        }
+    }
+    return true;
+}
+
+bool check_wgsl(const Schedule& build, Error& error) {
+    if (build.required.glsl >= 300) {
+        return refuse(error, "shaders are GLSL ES or WGSL, not both", {}, "requires.glsl");
+    }
+    for (const auto& gpu_pass : build.passes) {
+        if ((gpu_pass.barriers != 0) || any(gpu_pass.reads, [&](const auto& read) { return read.is_image(); })) {
+            return refuse(error, "WebGPU has no barriers, and shaders read no images", {}, "requires.wgsl");
         }
     }
     return true;

@@ -152,7 +152,8 @@ private:
     void read_requires(Value v) const {
         static constexpr char color_buffers[][11] = {"none", "half_float", "float"};
         Requires& required = schedule_.required;
-        required.glsl = small(v, "glsl");
+        if (v["glsl"]) required.glsl = small(v, "glsl");
+        if (const Value wgsl = v["wgsl"]) required.wgsl = wgsl.text();
         required.color_buffer =
             static_cast<ColorBuffer>(index_of(v.text("color_buffer"), color_buffers));
         if (const Value used = v["extensions"])

@@ -38,7 +38,8 @@ inline std::size_t at(const Ref& ref) { return static_cast<std::size_t>(ref.inde
 enum class ColorBuffer : std::uint8_t { bytes, half_float, floats };
 
 struct Requires {
-    int glsl = 300;
+    int glsl = 0;           // or 0 if the shaders are WGSL
+    std::string_view wgsl;  // or nothing
     ColorBuffer color_buffer = ColorBuffer::bytes;
     std::string_view extensions;  // the one that reads external textures, or nothing
     Limits limits{};

@@ -3,11 +3,18 @@
 // writes conv: float32 1x16x256x128, rgba32f array, planes 0, 1, 2, 3 of 4
 // cost   150994944 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d_array<f32>;
 @group(0) @binding(1) var u_weights: texture_2d<f32>;
-@group(0) @binding(2) var nearest: sampler;
+
+struct Targets {
+    @location(0) target_0: vec4f,
+    @location(1) target_1: vec4f,
+    @location(2) target_2: vec4f,
+    @location(3) target_3: vec4f,
+}
+
 fn weight(i: i32) -> vec4f { return textureLoad(u_weights, vec2i(i & 31, i >> u32(5)), 0); }
+
 fn load_x(p: vec2i, plane: i32) -> vec4f {
     // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(256, 256) - 1);
@@ -15,14 +22,11 @@ fn load_x(p: vec2i, plane: i32) -> vec4f {
     var texel: vec4f = textureLoad(u_x, nearest, plane, 0);
     return select(vec4f(0.0), texel, inside);
 }
+
 fn weight_position(i: i32) -> vec2i { return vec2i(i & 31, i >> u32(5)); }
+
 fn weight_at(at: vec2i) -> vec4f { return textureLoad(u_weights, at, 0); }
-struct Targets {
-    @location(0) target_0: vec4f,
-    @location(1) target_1: vec4f,
-    @location(2) target_2: vec4f,
-    @location(3) target_3: vec4f,
-}
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

@@ -3,24 +3,30 @@
 // writes relu: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 // cost   256 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d<f32>;
 @group(0) @binding(1) var u_weights: texture_2d<f32>;
-@group(0) @binding(2) var nearest: sampler;
+
+struct Targets {
+    @location(0) target_0: vec4f,
+}
+
 fn weight(i: i32) -> vec4f { return textureLoad(u_weights, vec2i(i & 3, i >> u32(2)), 0); }
+
 fn load_x(p: vec2i) -> vec4f {
     // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
+
 fn weight_position(i: i32) -> vec2i { return vec2i(i & 3, i >> u32(2)); }
+
 fn weight_at(at: vec2i) -> vec4f { return textureLoad(u_weights, at, 0); }
+
 fn f_relu(x_: vec4f) -> vec4f { return max(x_, vec4f(0.0)); }
+
 fn epilogue(y: vec4f) -> vec4f { return f_relu(y); }
-struct Targets {
-    @location(0) target_0: vec4f,
-}
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

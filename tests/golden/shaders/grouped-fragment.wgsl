@@ -3,14 +3,15 @@
 // writes grouped: float32 1x8x4x2, rgba32f array, planes 0 to 1 of 2
 // cost   256 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d_array<f32>;
-@group(0) @binding(1) var nearest: sampler;
-fn load_x(p: vec2i, plane: i32) -> vec4f { return textureLoad(u_x, p, plane, 0); }
+
 struct Targets {
     @location(0) target_0: vec4f,
     @location(1) target_1: vec4f,
 }
+
+fn load_x(p: vec2i, plane: i32) -> vec4f { return textureLoad(u_x, p, plane, 0); }
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

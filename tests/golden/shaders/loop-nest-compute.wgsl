@@ -3,7 +3,6 @@
 // writes pool: float32 1x4x3x1, rgba32f 2d, plane 0 of 1
 // cost   48 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_span_bits: i32,
     u_blocks_across: i32,
@@ -13,10 +12,11 @@ struct Sizes {
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_value: texture_2d<f32>;
 @group(0) @binding(2) var u_result: texture_storage_2d<rgba32float, write>;
-@group(0) @binding(3) var nearest: sampler;
+
 fn load_value(row: i32, tap_row: i32, tap_column: i32) -> vec4f {
     return textureLoad(u_value, vec2i(tap_column, row + tap_row), 0);
 }
+
 fn compute(row: i32) -> vec4f {
     var maximum: vec4f = vec4f(-3.4028235e+38);
     for (var tap_row = 0; tap_row < 2; tap_row += 1) {
@@ -27,7 +27,9 @@ fn compute(row: i32) -> vec4f {
     }
     return maximum;
 }
+
 fn store(pixel: vec2i, result: vec4f) { textureStore(u_result, pixel, result); }
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 1 pixel of 1 plane.

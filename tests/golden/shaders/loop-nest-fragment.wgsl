@@ -3,12 +3,16 @@
 // writes pool: float32 1x4x3x1, rgba32f 2d, plane 0 of 1
 // cost   48 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_value: texture_2d<f32>;
-@group(0) @binding(1) var nearest: sampler;
+
+struct Targets {
+    @location(0) target_0: vec4f,
+}
+
 fn load_value(row: i32, tap_row: i32, tap_column: i32) -> vec4f {
     return textureLoad(u_value, vec2i(tap_column, row + tap_row), 0);
 }
+
 fn compute(row: i32) -> vec4f {
     var maximum: vec4f = vec4f(-3.4028235e+38);
     for (var tap_row = 0; tap_row < 2; tap_row += 1) {
@@ -19,9 +23,7 @@ fn compute(row: i32) -> vec4f {
     }
     return maximum;
 }
-struct Targets {
-    @location(0) target_0: vec4f,
-}
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

@@ -3,7 +3,6 @@
 // writes shuffle: float32 1x1x8x4, r32f 2d, plane 0 of 1
 // cost   128 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_rows_per_tap: i32,
     u_span_bits: i32,
@@ -15,9 +14,11 @@ struct Sizes {
 @group(0) @binding(1) var u_x: texture_2d<f32>;
 @group(0) @binding(2) var<uniform> weights: array<vec4f, 4>;
 @group(0) @binding(3) var u_result: texture_storage_2d<r32float, write>;
-@group(0) @binding(4) var nearest: sampler;
+
 fn load_x(p: vec2i) -> vec4f { return textureLoad(u_x, p, 0); }
+
 fn weight(i: i32) -> vec4f { return weights[i]; }
+
 fn store(pixel: vec2i, result: vec4f) {
     var value_p0: vec4f = result;
     var shuffled: vec2i = pixel * vec2i(2, 2);
@@ -26,6 +27,7 @@ fn store(pixel: vec2i, result: vec4f) {
     textureStore(u_result, shuffled + vec2i(0, 1), value_p0.zwxy);
     textureStore(u_result, shuffled + vec2i(1, 1), value_p0.wxyz);
 }
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 1 pixel of 1 plane.

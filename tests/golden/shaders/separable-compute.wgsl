@@ -3,7 +3,6 @@
 // writes mix: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 // cost   192 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_width_in: i32,
     u_height_in: i32,
@@ -19,7 +18,7 @@ struct Sizes {
 @group(0) @binding(1) var u_x: texture_2d<f32>;
 @group(0) @binding(2) var<uniform> weights: array<vec4f, 8>;
 @group(0) @binding(3) var u_result: texture_storage_2d<rgba32float, write>;
-@group(0) @binding(4) var nearest: sampler;
+
 fn load_x(p: vec2i) -> vec4f {
     // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
@@ -27,8 +26,11 @@ fn load_x(p: vec2i) -> vec4f {
     var texel: vec4f = textureLoad(u_x, nearest, 0);
     return select(vec4f(0.0), texel, inside);
 }
+
 fn weight(i: i32) -> vec4f { return weights[i]; }
+
 fn store(pixel: vec2i, result: vec4f) { textureStore(u_result, pixel, result); }
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 1 pixel of 1 plane.

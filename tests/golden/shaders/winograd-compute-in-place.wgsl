@@ -3,7 +3,6 @@
 // writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 // cost   512 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_width_in: i32,
     u_height_in: i32,
@@ -16,7 +15,7 @@ struct Sizes {
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d<f32>;
 @group(0) @binding(2) var u_result: texture_storage_2d<rgba32float, write>;
-@group(0) @binding(3) var nearest: sampler;
+
 fn load_x(p: vec2i) -> vec4f {
     // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
@@ -24,11 +23,13 @@ fn load_x(p: vec2i) -> vec4f {
     var texel: vec4f = textureLoad(u_x, nearest, 0);
     return select(vec4f(0.0), texel, inside);
 }
+
 fn store(pixel: vec2i, result: vec4f) {
     // Blocks at the border reach beyond the map.
     if (pixel.x >= sizes.u_width || pixel.y >= sizes.u_height) { return; }
     textureStore(u_result, pixel, result);
 }
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
@@ -57,8 +58,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var m31_0: vec4f = vec4f(0.0);
     var m32_0: vec4f = vec4f(0.0);
     var m33_0: vec4f = vec4f(0.0);
-    // the patch of input plane 0
-//// 110 lines are not stored
+//// 111 lines are not stored
     m33_0 += vec4f(0.5, 0.75, -0.75, -0.5) * v0_33.z;
     m33_0 += vec4f(-0.75, -0.5, -0.25, 0.0) * v0_33.w;
     // the pixels of the tile

@@ -2,7 +2,6 @@
 // reads  x: float32 1x4x4x2, rgba32f 2d
 // writes conv: float32 1x4x16x2, rgba32f array, plane 0 of 1
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_columns: i32,
     u_tiles_across: i32,
@@ -17,9 +16,11 @@ struct Sizes {
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d<f32>;
 @group(0) @binding(2) var u_result: texture_storage_2d_array<rgba32float, write>;
-@group(0) @binding(3) var nearest: sampler;
+
 fn load_inside(p: vec2i) -> vec4f { return textureLoad(u_x, p, 0); }
+
 fn store(pixel: vec2i, plane: i32, result: vec4f) { textureStore(u_result, pixel, plane, result); }
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.

@@ -3,7 +3,6 @@
 // writes conv: float32 1x4x16x2, rgba32f array, plane 0 of 1
 // cost   512 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_rows_per_tap: i32,
     u_span_bits: i32,
@@ -15,10 +14,13 @@ struct Sizes {
 @group(0) @binding(1) var u_x: texture_2d_array<f32>;
 @group(0) @binding(2) var<uniform> weights: array<vec4f, 64>;
 @group(0) @binding(3) var u_result: texture_storage_2d_array<rgba32float, write>;
-@group(0) @binding(4) var nearest: sampler;
+
 fn load_x(p: vec2i) -> vec4f { return textureLoad(u_x, p, 0, 0); }
+
 fn weight(i: i32) -> vec4f { return weights[i]; }
+
 fn store(pixel: vec2i, plane: i32, result: vec4f) { textureStore(u_result, pixel, plane, result); }
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 1 pixel of 1 plane.

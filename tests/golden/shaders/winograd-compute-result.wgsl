@@ -2,7 +2,6 @@
 // reads  conv: float32 1x4x16x2, rgba32f array
 // writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_columns: i32,
     u_tiles_across: i32,
@@ -17,7 +16,7 @@ struct Sizes {
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d_array<f32>;
 @group(0) @binding(2) var u_result: texture_storage_2d<rgba32float, write>;
-@group(0) @binding(3) var nearest: sampler;
+
 var<private> factors: array<f32, 8> = array<f32, 8>(
     1.0,
     1.0,
@@ -28,11 +27,13 @@ var<private> factors: array<f32, 8> = array<f32, 8>(
     -1.0,
     -1.0
 );
+
 fn store(pixel: vec2i, result: vec4f) {
     // Blocks at the border reach beyond the map.
     if (pixel.x >= sizes.u_width || pixel.y >= sizes.u_height) { return; }
     textureStore(u_result, pixel, result);
 }
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.

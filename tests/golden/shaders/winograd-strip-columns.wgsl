@@ -2,17 +2,17 @@
 // reads  conv: float32 1x16x6x2, rgba32f array
 // writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_columns: i32,
     u_patch_rows: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d_array<f32>;
-@group(0) @binding(2) var nearest: sampler;
+
 struct Targets {
     @location(0) target_0: vec4f,
 }
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

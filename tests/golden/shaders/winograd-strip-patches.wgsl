@@ -2,7 +2,6 @@
 // reads  x: float32 1x4x4x2, rgba32f 2d
 // writes conv: float32 1x24x6x2, rgba32f array, planes 0 to 2 of 6
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_columns: i32,
     u_height_in: i32,
@@ -11,13 +10,15 @@ struct Sizes {
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d<f32>;
-@group(0) @binding(2) var nearest: sampler;
-fn load_inside(p: vec2i) -> vec4f { return textureLoad(u_x, p, 0); }
+
 struct Targets {
     @location(0) target_0: vec4f,
     @location(1) target_1: vec4f,
     @location(2) target_2: vec4f,
 }
+
+fn load_inside(p: vec2i) -> vec4f { return textureLoad(u_x, p, 0); }
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

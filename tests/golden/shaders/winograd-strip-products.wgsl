@@ -3,16 +3,18 @@
 // writes conv: float32 1x8x6x6, rgba32f array, planes 0 to 1 of 2
 // cost   1152 multiply-adds
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d_array<f32>;
 @group(0) @binding(1) var u_weights: texture_2d<f32>;
-@group(0) @binding(2) var nearest: sampler;
-fn weight_position(i: i32) -> vec2i { return vec2i(i & 15, i >> u32(4)); }
-fn weight_at(at: vec2i) -> vec4f { return textureLoad(u_weights, at, 0); }
+
 struct Targets {
     @location(0) target_0: vec4f,
     @location(1) target_1: vec4f,
 }
+
+fn weight_position(i: i32) -> vec2i { return vec2i(i & 15, i >> u32(4)); }
+
+fn weight_at(at: vec2i) -> vec4f { return textureLoad(u_weights, at, 0); }
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

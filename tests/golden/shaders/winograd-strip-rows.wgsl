@@ -2,20 +2,20 @@
 // reads  conv: float32 1x8x6x6, rgba32f array
 // writes conv: float32 1x16x6x2, rgba32f array, planes 0 to 3 of 4
 
-var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_columns: i32,
     u_pairs: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d_array<f32>;
-@group(0) @binding(2) var nearest: sampler;
+
 struct Targets {
     @location(0) target_0: vec4f,
     @location(1) target_1: vec4f,
     @location(2) target_2: vec4f,
     @location(3) target_3: vec4f,
 }
+
 @fragment
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;

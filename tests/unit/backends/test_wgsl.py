@@ -1,4 +1,4 @@
-"""Programs as WGSL: what wgpu's compiler says of them, and what they compute on Vulkan."""
+"""Builds of WGSL: what naga says of their shaders, and what they compute on software Vulkan."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 from support.kernel_programs import TARGETS
-from support.onnx_models import typed_model
+from support.onnx_models import node, typed_model
 from support.runtime_models import MODELS
-from support.wgsl_frames import Frame, device
+from support.webgpu import context as context_of
 
-from shadergen.backends.dialects.wgsl import print_program
-from shadergen.backends.kernels import lower
-from shadergen.backends.schedule import schedule
-from shadergen.compiler.driver import context_for, import_model
+from shadergen.backends.writer import write_build
+from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.options import Options
-from shadergen.passes.pipeline import optimise
+from shadergen.runtime_glue.python import load
+from shadergen.runtime_glue.python.webgpu import Runner
+
+DEVICES = {"highp": "webgpu", "mediump": "webgpu-f16"}
+# Of the largest number of a result; in 16 bits for networks of a few layers.
+TOLERANCES = {"highp": 1e-4, "mediump": 2e-2}
 
 
 @pytest.fixture(scope="module")
-def gpu() -> Any:
-    found = device()
-    if found is None:
-        pytest.skip("no WebGPU adapter")
-    return found
+def context() -> Any:
+    return context_of()
 
 
 @cache
@@ -39,36 +39,37 @@ def model(name: str) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]
     return proto, made.feeds, outputs
 
 
-# Of the largest number of a result; in 16 bits for networks of a few layers.
-TOLERANCES = {"highp": 1e-4, "mediump": 2e-2}
+def test_vectors_and_numbers_meet_in_bits(context, tmp_path):
+    """IsInf clears the sign of four floats at once: WGSL has no & of a vector and a number."""
+    options = Options(device="webgpu")
+    x = np.array([[1.0, np.inf, -np.inf, np.nan, 0.0]], np.float32)
+    proto = typed_model([node("IsInf", "x")], {}, {"x": x}, {"y": np.bool_}, opset=20)
+    _, files, _ = compile_graph(import_model(proto, options), options)
+    write_build(files, tmp_path / "build")
+    with Runner(load(tmp_path / "build"), context) as runner:
+        runner.upload("x", x)
+        runner.run()
+        np.testing.assert_array_equal(runner.read("y"), np.isinf(x))
 
 
-@pytest.mark.parametrize("precision", TOLERANCES)
+@pytest.mark.parametrize("precision", DEVICES)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", MODELS)
-def test_programs_as_wgsl_compute_what_onnx_runtime_does(gpu, name, target, precision):
-    """Results of other than four dimensions are compiled, and not compared."""
-    f16 = precision == "mediump"
-    if f16 and "shader-f16" not in gpu.features:
-        pytest.skip("the adapter has no 16-bit floats")
+def test_builds_compute_what_onnx_runtime_does(context, name, target, precision, tmp_path):
     proto, feeds, outputs = model(name)
-    options = Options(**TARGETS[target], fetch="texel", precision=precision)
-    graph = import_model(proto, options)
-    context = context_for(graph, options)
-    graph = optimise(graph, context)
-    passes = lower(graph, context.target)
-    for gpu_pass in passes:
-        code = print_program(gpu_pass.program, f16)
-        assert ("enable f16;" in code) == (gpu_pass.program.precision == "mediump")
-        gpu.create_shader_module(code=code)
-    files = schedule(graph, passes, context.target, "test")
-    ports = [*files.schedule["inputs"], *files.schedule["outputs"]]
-    textures = {t["name"]: t for t in files.schedule["textures"]}
-    if any(
-        textures[p["texture"]]["packing"] != "planes" or p["axes"] != [0, 1, 2, 3] for p in ports
-    ):
-        return
-    found = Frame(gpu, files, passes, f16).run(feeds)
-    for name, expected in outputs.items():
-        bound = TOLERANCES[precision] * max(1.0, float(np.abs(expected).max()))
-        np.testing.assert_allclose(found[name], expected, rtol=0, atol=bound)
+    chosen = {k: v for k, v in TARGETS[target].items() if k not in ("device", "glsl")}
+    options = Options(device=DEVICES[precision], precision=precision, **chosen)
+    _, files, _ = compile_graph(import_model(proto, options), options)
+    sixteen = any("enable f16;" in text for text in files.shaders.values())
+    assert files.schedule["requires"]["wgsl"] == ("f16" if sixteen else "core")
+    assert sixteen <= (precision == "mediump")
+    write_build(files, tmp_path / "build")
+    with Runner(load(tmp_path / "build"), context) as runner:
+        for name, array in feeds.items():
+            runner.upload(name, array)
+        runner.run()
+        for name, expected in outputs.items():
+            bound = TOLERANCES[precision] * max(1.0, float(np.abs(expected).max()))
+            found = runner.read(name)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, rtol=0, atol=bound)

@@ -1,0 +1,93 @@
+"""A WebGPU device of an adapter of this machine."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ....errors import ShadergenError
+from .device import F16, TIMESTAMPS, DeviceInfo, query_device
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+_DRIVERS = "a driver of Vulkan (Debian: apt-get install mesa-vulkan-drivers), Metal or Direct3D 12"
+
+
+def load_wgpu() -> Any:
+    """Return the package wgpu.
+
+    Raises:
+        ShadergenError: SG0606, when it is not installed.
+    """
+    try:
+        return import_module("wgpu")
+    except ImportError as error:
+        raise ShadergenError(
+            "SG0606",
+            "running on WebGPU needs the Python package wgpu",
+            why=str(error),
+            help="pip install 'shadergen[webgpu]', or in a clone pip install '.[webgpu]'",
+        ) from None
+
+
+class HeadlessContext:
+    """A device without a window, with all that its adapter offers.
+
+    Args:
+        adapter: a part of the adapter's name; by default the fastest adapter.
+
+    Raises:
+        ShadergenError: SG0601, when there is no such adapter; SG0606, without the package wgpu.
+    """
+
+    def __init__(self, adapter: str = "") -> None:
+        chosen = _adapter(load_wgpu(), adapter)
+        features = [name for name in (F16, TIMESTAMPS) if name in chosen.features]
+        self.device: Any = chosen.request_device_sync(
+            required_features=features, required_limits=dict(chosen.limits)
+        )
+
+    def make_current(self) -> None:
+        """Do nothing: a device is used by its objects, not by threads."""
+
+    def info(self) -> DeviceInfo:
+        """Describe the device."""
+        return query_device(self.device)
+
+    def close(self) -> None:
+        """Destroy the device and all that it has made."""
+        self.device.destroy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _adapter(wgpu: Any, name: str) -> Any:
+    try:
+        if not name:
+            return wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+        adapters = wgpu.gpu.enumerate_adapters_sync()
+    except Exception as error:  # wgpu's own class for a machine without adapters is private
+        raise ShadergenError(
+            "SG0601", "there is no WebGPU adapter", why=str(error), help=f"install {_DRIVERS}"
+        ) from None
+    for adapter in adapters:
+        if name.lower() in adapter.summary.lower():
+            return adapter
+    raise ShadergenError(
+        "SG0601",
+        f"no WebGPU adapter is called '{name}'",
+        supported="\n".join(a.summary for a in adapters) or "none: there is no adapter",
+        help=f"install {_DRIVERS}" if not adapters else "",
+    )

@@ -1,0 +1,85 @@
+"""Limits and features of a WebGPU device, checked against a build's requirements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ....errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..schedule import Requires
+
+# name in the schedule's requirements: WebGPU's name; others have none
+LIMITS = {
+    "texture_size": "max-texture-dimension-2d",
+    "array_texture_layers": "max-texture-array-layers",
+    "texture_units": "max-sampled-textures-per-shader-stage",
+    "draw_buffers": "max-color-attachments",
+    "uniform_block_size": "max-uniform-buffer-binding-size",
+    "uniform_blocks": "max-uniform-buffers-per-shader-stage",
+    "storage_block_size": "max-storage-buffer-binding-size",
+    "storage_blocks": "max-storage-buffers-per-shader-stage",
+    "compute_images": "max-storage-textures-per-shader-stage",
+    "compute_texture_units": "max-sampled-textures-per-shader-stage",
+    "compute_uniform_blocks": "max-uniform-buffers-per-shader-stage",
+    "workgroup_invocations": "max-compute-invocations-per-workgroup",
+    "workgroup_count": "max-compute-workgroups-per-dimension",
+}
+F16 = "shader-f16"
+TIMESTAMPS = "timestamp-query"
+_WIDEST_TEXEL = 16  # bytes of a pixel in a render target of four 32-bit floats
+_HELP = "compile the model for this device ('shadergen doctor' shows what it offers)"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A WebGPU device: ``limits`` has the names of the schedule."""
+
+    vendor: str
+    renderer: str
+    version: str
+    features: frozenset[str]
+    limits: Mapping[str, int]
+
+    def check(self, requires: Requires) -> None:
+        """Raise an error if the device lacks a requirement of a build.
+
+        Raises:
+            ShadergenError: SG0602, naming everything that is missing.
+        """
+        missing = [] if requires.wgsl else ["OpenGL ES: the shaders are GLSL ES"]
+        if requires.wgsl == "f16" and F16 not in self.features:
+            missing.append(f"the feature {F16}, to compute with 16-bit floats")
+        missing += [
+            f"{name.replace('_', ' ')} {needed} ({LIMITS.get(name, name)} is {offered})"
+            for name, needed in requires.limits.items()
+            if needed > (offered := self.limits.get(name, 0))
+        ]
+        if missing:
+            raise ShadergenError(
+                "SG0602",
+                f"this WebGPU lacks {missing[0]}",
+                where=f"{self.renderer}, {self.version}",
+                why="\n".join(f"the build also requires {m}" for m in missing[1:]),
+                help=_HELP,
+            )
+
+
+def query_device(device: Any) -> DeviceInfo:
+    """Describe a ``wgpu.GPUDevice``."""
+    found, info = device.limits, device.adapter.info
+    limits = {name: int(found[key]) for name, key in LIMITS.items()}
+    room = int(found["max-color-attachment-bytes-per-sample"])
+    limits["draw_buffers"] = min(limits["draw_buffers"], room // _WIDEST_TEXEL)
+    for name in ("uniform_blocks", "compute_uniform_blocks"):
+        limits[name] -= 1  # one buffer is for sizes
+    return DeviceInfo(
+        vendor=str(info.get("vendor", "")),
+        renderer=str(info.get("device") or info.get("description", "")),
+        version=f"WebGPU on {info.get('backend_type', 'an unknown system')}",
+        features=frozenset(device.features),
+        limits=limits,
+    )
