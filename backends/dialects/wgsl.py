@@ -192,7 +192,10 @@ def float_literal(value: float) -> str:
         raise InternalError("NaN has no WGSL literal")
     if abs(value) >= INFINITE:
         return f"{'-' * (value < 0)}bitcast<f32>(infinite_bits)"
-    return decimal(np.float32(value))
+    single = np.float32(value)
+    if abs(single) == np.finfo(np.float32).max:  # its shortest text is a larger number
+        return repr(float(single))
+    return decimal(single)
 
 
 def bindings(program: Program) -> Iterator[tuple[str, TextureBinding | Array | None]]:

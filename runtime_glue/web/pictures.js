@@ -3,13 +3,10 @@
 // channel takes luma (ITU-R BT.601, full range), and its result gets the picture's chroma back,
 // resized bicubically. Rows run from the top, as in the textures.
 
-import { ShadergenError } from "./errors.js";
-import { places } from "./pixels.js";
+import { checkPicture, LUMA, places } from "./pixels.js";
 import { startProgram, untilLinked } from "./programs.js";
 import { bindTexture, leave, Objects, prepare } from "./resources.js";
 import { attach, makeTextures, readTextures, targetOf, withPlainUnpacking } from "./textures.js";
-
-const LUMA = [0.299, 0.587, 0.114];
 
 const HEAD = `#version 300 es
 precision highp float;
@@ -65,13 +62,6 @@ void main() {
 const PICTURE = 0; // texture units
 const RESULT = 1;
 
-/** Return the width and height of what a browser can show. */
-export function sizeOf(source) {
-  const width = source.naturalWidth ?? source.videoWidth ?? source.displayWidth ?? source.width;
-  const height = source.naturalHeight ?? source.videoHeight ?? source.displayHeight ?? source.height;
-  return [width, height];
-}
-
 /** Takes pictures in and shows results, by programs of its own. */
 export class Pictures extends Objects {
   static async make(gl, constants, { files, passes }) {
@@ -94,18 +84,11 @@ export class Pictures extends Objects {
   }
 
   /** Copy a picture to a texture of bytes, its size being as wanted. */
-  take(source, { width, height }) {
+  take(source, wanted) {
     const { gl } = this;
-    const [columns, rows] = sizeOf(source);
-    if (columns !== width || rows !== height) {
-      const found = columns
-        ? `the picture is ${rows}x${columns},`
-        : "the source has no size (not a picture, or not loaded yet):";
-      const what = `${found} the build takes ${height}x${width}`;
-      const help = "draw it to a canvas of that size, or resize() a build compiled with --input-size dynamic";
-      throw new ShadergenError("SG0605", what, { help });
-    }
-    const size = `${columns} ${rows}`;
+    const { width, height } = wanted;
+    checkPicture(source, wanted);
+    const size = `${width} ${height}`;
     if (this.size !== size) {
       gl.deleteTexture(this.picture ?? null);
       const texture = { kind: "2d", format: "rgba8", width, height, layers: 1 };

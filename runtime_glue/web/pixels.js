@@ -4,6 +4,7 @@ import { ShadergenError } from "./errors.js";
 
 export const LANES = 4;
 export const MAP_RANK = 4; // N, C, H, W
+export const LUMA = [0.299, 0.587, 0.114]; // ITU-R BT.601
 const EXACT_INTEGERS = 2 ** 24; // up to here a float32 holds every integer
 const LARGEST = { "16f": 65504, "32f": 2 ** 128 - 2 ** 104 };
 const TOO_LARGE = { "16f": 65520, "32f": 2 ** 128 - 2 ** 103 }; // what rounds to infinity
@@ -48,6 +49,25 @@ export function pictureOf(port, texture) {
   }
   throw new ShadergenError("SG0605", `'${name}' of shape [${shape.join(", ")}] is not a picture`, {
     supported: "one picture with 1, 3 or 4 channels; otherwise upload() and read() typed arrays",
+  });
+}
+
+/** Return the width and height of what a browser can show. */
+export function sizeOf(source) {
+  const width = source.naturalWidth ?? source.videoWidth ?? source.displayWidth ?? source.width;
+  const height = source.naturalHeight ?? source.videoHeight ?? source.displayHeight ?? source.height;
+  return [width, height];
+}
+
+/** Refuse, with SG0605, a source that is not of the size of an input that is a picture. */
+export function checkPicture(source, { width, height }) {
+  const [columns, rows] = sizeOf(source);
+  if (columns === width && rows === height) return;
+  const found = columns
+    ? `the picture is ${rows}x${columns},`
+    : "the source has no size (not a picture, or not loaded yet):";
+  throw new ShadergenError("SG0605", `${found} the build takes ${height}x${width}`, {
+    help: "draw it to a canvas of that size, or resize() a build compiled with --input-size dynamic",
   });
 }
 

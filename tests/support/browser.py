@@ -25,6 +25,8 @@ ARGUMENTS = (
     "--ignore-gpu-blocklist",
     "--no-sandbox",
     "--enable-unsafe-swiftshader",
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -70,7 +72,7 @@ def served(**folders: Path) -> Iterator[str]:
 
 @contextmanager
 def chromium(angle: str = "swiftshader") -> Iterator[Any]:
-    """Start the system's Chromium, whose WebGL is ANGLE on SwiftShader, or skip without one."""
+    """Start the system's Chromium, whose WebGL and WebGPU are SwiftShader, or skip without one."""
     playwright = pytest.importorskip("playwright.sync_api")
     path = which("chromium") or which("chromium-browser") or which("google-chrome")
     if path is None:

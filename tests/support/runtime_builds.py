@@ -18,7 +18,7 @@ OpenGL ES 3.1 has over 3.0; a browser must refuse them.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from support.onnx_models import typed_model
 from support.runtime_models import MODELS, Model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 BROWSERS = ("webgl2-min", "swiftshader")
@@ -94,9 +94,9 @@ def _expected(proto: Any, model: Model) -> dict[str, np.ndarray]:
     return dict(zip(model.outputs, session.run(None, model.feeds), strict=True))
 
 
-def write(root: Path) -> None:
-    """Write every build below ``root``."""
-    for build in runtime_builds():
+def write(root: Path, builds: Sequence[RuntimeBuild] = ()) -> None:
+    """Write builds below ``root``, by default those for OpenGL ES."""
+    for build in builds or runtime_builds():
         build.write(root / build.name)
 
 
@@ -156,6 +156,17 @@ OPEN: tuple[Callable[[], Model], ...] = (
     models.upsample,
     models.coordinates,
 )
+
+
+@cache
+def webgpu_builds() -> tuple[RuntimeBuild, ...]:
+    """Return the same builds for WebGPU."""
+    found = []
+    for build in runtime_builds():
+        kept = {k: v for k, v in build.options.items() if k not in ("device", "glsl", "fetch")}
+        stage = "fragment" if not build.compute else "auto"
+        found.append(replace(build, options={"stage": stage, **kept, "device": "webgpu"}))
+    return tuple(found)
 
 
 @cache

@@ -1,6 +1,9 @@
 // Plays builds with the inputs beside them, for test_builds.py.
 
-import { load, Runner } from "/web/shadergen.js";
+import * as webgl from "/web/shadergen.js";
+import * as webgpu from "/web/webgpu/index.js";
+
+const { load, Runner } = webgl;
 
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
 
@@ -13,13 +16,13 @@ export function context() {
 }
 
 /** Return the largest error of each output of a case, relative to what it may be. */
-export async function play(gl, folder) {
+export async function play(gl, folder, { load, Runner } = webgl) {
   const wanted = await (await fetch(`${folder}/case.json`)).json();
   const build = await load(`${folder}/build`);
   const runner = new Runner(build, gl);
   try {
     await runner.init();
-    runner.resize(wanted.sizes); // of none in builds of fixed sizes
+    await runner.resize(wanted.sizes); // of none in builds of fixed sizes
     for (const { name, dtype, shape } of runner.build.inputs) {
       if (`${shape}` !== `${wanted.inputs[name]}`) throw Error(`${name} is ${shape}`);
       const given = await numbers(`${folder}/inputs/${name}.f32`);
@@ -27,11 +30,11 @@ export async function play(gl, folder) {
       runner.upload(name, big ? BigInt64Array.from(given, BigInt) : ARRAYS[dtype].from(given));
     }
     runner.run();
-    runner.check();
+    runner.check?.();
     const errors = {};
     for (const { name, dtype } of runner.build.outputs) {
       const expected = await numbers(`${folder}/expected/${name}.f32`);
-      const found = runner.read(name);
+      const found = await runner.read(name);
       if (!(found instanceof ARRAYS[dtype])) throw Error(`${name} is no ${dtype}`);
       if (found.length !== expected.length) throw Error(`${name} has ${found.length} numbers`);
       let [worst, largest] = [0, 1];
@@ -49,12 +52,15 @@ export async function play(gl, folder) {
 }
 
 /** Play or refuse every case: { name: { errors } or { code, message } }. */
-export async function playAll(names) {
-  const gl = context();
+export async function playAll(names, onWebGpu = false) {
+  const gl = onWebGpu ? await webgpu.requestDevice() : context();
+  const said = [];
+  gl.onuncapturederror = ({ error }) => said.push(error.message);
   const results = {};
   for (const name of names) {
     try {
-      results[name] = { errors: await play(gl, `/builds/${name}`) };
+      results[name] = { errors: await play(gl, `/builds/${name}`, onWebGpu ? webgpu : webgl) };
+      if (said.length) throw Error(said.splice(0).join("\n"));
     } catch (error) {
       results[name] = { code: error.code ?? "", message: `${error.message}\n${error.stack}` };
     }

@@ -1,0 +1,370 @@
+// Run a build on WebGPU: create all objects once; a frame then only encodes and submits.
+
+import { ShadergenError } from "../errors.js";
+import { decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "../pixels.js";
+import { checkRequirements } from "./device.js";
+import { Pictures } from "./pictures.js";
+import { dimensionOf, Pipelines } from "./pipelines.js";
+import { fillTexture, makeTexture, nameOf, readTexture } from "./textures.js";
+import { Timer } from "./timer.js";
+
+/**
+ * Runs one build on one GPUDevice, the page's own or that of requestDevice().
+ *
+ * Once the device is lost, methods throw SG0604 and `onlost` is called: give init() another device, then
+ * bind and upload inputs again.
+ */
+export class Runner {
+  #made = null; // what init() makes: pipelines, buffers, pictures
+  #sized = null; // what resize() makes anew: tensors, textures, passes
+  #timer = null;
+  #timed = false;
+  #pictured = false; // whether the picture taken last is the input
+  #lost = null;
+
+  constructor(build, device) {
+    if (!device?.createCommandEncoder) {
+      throw new ShadergenError("SG0601", "a runner needs a WebGPU device", {
+        help: "pass it await requestDevice()",
+      });
+    }
+    Object.assign(this, { build, device, onlost: null });
+  }
+
+  // once
+
+  /** Check the requirements, make all objects, compile all shaders; on another device, if one is given. */
+  async init(device = this.device) {
+    if (this.#made && !this.#lost && device === this.device) return;
+    this.close();
+    Object.assign(this, { device });
+    const { build } = this;
+    try {
+      checkRequirements(device, build);
+      const made = { pipelines: new Pipelines(device), buffers: new Map() };
+      for (const buffer of build.buffers) made.buffers.set(buffer.name, this.#buffer(buffer));
+      if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
+        made.pictures = new Pictures(device);
+      }
+      this.#made = made;
+      this.#sized = await this.#makeSized(build);
+    } catch (error) {
+      throw error instanceof ShadergenError ? error.at(build.url) : error;
+    }
+    device.lost.then((info) => {
+      if (device !== this.device || !this.#made) return;
+      this.#lost = info;
+      this.onlost?.(info);
+    });
+  }
+
+  /** Change dynamic sizes; sizes not named stay. Bind and upload inputs again. */
+  async resize(sizes) {
+    const build = this.build.resized(sizes);
+    if (build === this.build) return;
+    if (this.#made) {
+      this.#ready();
+      checkRequirements(this.device, build);
+      const sized = await this.#makeSized(build);
+      this.#deleteSized();
+      this.#sized = sized;
+    }
+    this.build = build;
+  }
+
+  #buffer({ kind, ...range }) {
+    const bytes = this.build.bytesOf(range);
+    const usage = kind === "storage" ? GPUBufferUsage.STORAGE : GPUBufferUsage.UNIFORM;
+    return this.#filled(bytes, usage);
+  }
+
+  #filled(bytes, usage) {
+    const size = Math.ceil(bytes.byteLength / 16) * 16;
+    const buffer = this.device.createBuffer({ size, usage, mappedAtCreation: true });
+    new Uint8Array(buffer.getMappedRange()).set(bytes);
+    buffer.unmap();
+    return buffer;
+  }
+
+  async #makeSized(build) {
+    const { device } = this;
+    const tensors = new Map(build.textures.map((texture) => [texture.name, texture]));
+    const deepest = new Map(); // layers by slot: textures of one slot share it
+    const place = ({ slot, name }) => slot ?? name;
+    for (const t of build.textures) deepest.set(place(t), Math.max(deepest.get(place(t)) ?? 0, t.layers));
+    const own = new Map(); // textures by slot
+    const textures = new Map();
+    for (const t of build.textures) {
+      if (!own.has(place(t))) own.set(place(t), makeTexture(device, t, deepest.get(place(t))));
+      textures.set(t.name, own.get(place(t)));
+      if (t.data) fillTexture(device, t, own.get(place(t)), build.bytesOf(t.data));
+    }
+    const sized = { build, tensors, textures, own: [...own.values()], given: new Set(), maps: new Map() };
+    [sized.offsets, sized.numbers] = this.#uniforms(build);
+    sized.pipelines = await Promise.all(
+      build.passes.map((pass) => this.#pipelineOf(sized, pass)),
+    );
+    return sized;
+  }
+
+  #pipelineOf({ build, tensors, textures }, pass) {
+    const formats = pass.vertex ? pass.writes.map(({ texture }) => textures.get(texture).format) : [];
+    return this.#made.pipelines.of(build, tensors, pass, formats);
+  }
+
+  /** Return where the sizes of each pass begin in one buffer, and this buffer. */
+  #uniforms({ passes }) {
+    const step = this.device.limits.minUniformBufferOffsetAlignment;
+    const offsets = new Map();
+    let size = 0;
+    for (const pass of passes) {
+      if (!pass.uniforms.length) continue;
+      size = Math.ceil(size / step) * step;
+      offsets.set(pass, size);
+      size += 4 * pass.uniforms.length;
+    }
+    const bytes = new DataView(new ArrayBuffer(size));
+    for (const [pass, offset] of offsets) {
+      pass.uniforms.forEach(({ value: [v] }, i) => bytes.setInt32(offset + 4 * i, v, true));
+    }
+    return [offsets, size ? this.#filled(new Uint8Array(bytes.buffer), GPUBufferUsage.UNIFORM) : null];
+  }
+
+  // textures in and out
+
+  /** Read an input from the page's GPUTexture: of its width, height and layers. */
+  bindInput(name, texture) {
+    this.#bind(this.#port("input", name), texture);
+    this.#pictured = false;
+  }
+
+  /** Write an output to the page's GPUTexture. A draw may write to other formats; await ready() then. */
+  bindOutput(name, texture) {
+    this.#bind(this.#port("output", name), texture);
+  }
+
+  #bind([port, sized], texture) {
+    const t = sized.tensors.get(port.texture);
+    const wanted = `${t.width}x${t.height}x${t.layers}`;
+    const found = texture && `${texture.width}x${texture.height}x${texture.depthOrArrayLayers}`;
+    const stored = sized.build.passes.some((p) => !p.vertex && p.writes[0].texture === port.texture);
+    let wrong = "";
+    if (wanted !== found) wrong = `takes a GPUTexture of ${wanted}, not ${found}`;
+    else if (stored && texture.format !== nameOf(t)) {
+      wrong = `takes a GPUTexture of format ${nameOf(t)}, not ${texture.format}`;
+    }
+    if (wrong) throw new ShadergenError("SG0605", `'${port.name}' ${wrong}`);
+    sized.textures.set(port.texture, texture);
+    sized.given.add(port.texture);
+    sized.passes = null;
+  }
+
+  /** Wait for shaders that a bound output of another format needs. */
+  async ready() {
+    const sized = this.#ready();
+    sized.pipelines = await Promise.all(sized.build.passes.map((pass) => this.#pipelineOf(sized, pass)));
+    sized.passes = null;
+  }
+
+  /** Return the GPUTexture of an output; each of its layers is a plane. */
+  outputTexture(name) {
+    const [port, sized] = this.#port("output", name);
+    return sized.textures.get(port.texture);
+  }
+
+  /**
+   * Copy a typed array of the model's own shape, or a picture or video frame, to the runner's texture, and
+   * read that. An input of encoding "unorm8" takes bytes from 0 to 255 or floats from 0 to 1.
+   */
+  upload(name, source) {
+    const [port, sized] = this.#port("input", name);
+    const texture = sized.tensors.get(port.texture);
+    if (!ArrayBuffer.isView(source)) {
+      const wanted = pictureOf(port, texture);
+      const [low, high] = port.range ?? [0, 1];
+      if (low > 0 || high < 1) {
+        throw new ShadergenError("SG0605", `the input '${port.name}' takes ${low} to ${high}, not 0 to 1`);
+      }
+      this.#made.pictures.take(source, wanted, this.#own(port, sized));
+      this.#pictured = true;
+      return;
+    }
+    const size = product(port.shape);
+    if (source.length !== size) {
+      const what = `the input '${port.name}' takes an array of ${port.shape.join("x")}, ${size} numbers`;
+      throw new ShadergenError("SG0605", `${what}, not ${source.length ?? "bytes"}`);
+    }
+    let texels;
+    try {
+      texels = encode(source, port, texture, this.#places(port, sized));
+    } catch (error) {
+      throw error instanceof ShadergenError ? error.at(`input '${port.name}'`) : error;
+    }
+    fillTexture(this.device, texture, this.#own(port, sized), texels);
+    this.#pictured = false;
+  }
+
+  /** Return the runner's own texture of an input, which is read from now on. */
+  #own(port, sized) {
+    if (sized.given.delete(port.texture)) {
+      const made = makeTexture(this.device, sized.tensors.get(port.texture));
+      sized.own.push(made);
+      sized.textures.set(port.texture, made);
+      sized.passes = null;
+    }
+    return sized.textures.get(port.texture);
+  }
+
+  /** Return an output, by default the only one, as a typed array in the model's own order. */
+  async read(name) {
+    const [port, sized] = this.#port("output", name);
+    const texture = sized.tensors.get(port.texture);
+    const [texels] = await readTexture(this.device, texture, sized.textures.get(port.texture));
+    return decode(texels, port, this.#places(port, sized));
+  }
+
+  // every frame
+
+  /**
+   * Run a frame. With a source (a picture, video, canvas, ImageData, ImageBitmap, VideoFrame or GPUTexture)
+   * the only input is taken from it. `timed` measures each pass, for timings(), where the device can.
+   */
+  run(source, { timed = false } = {}) {
+    if (source) {
+      const [port] = this.#port("input");
+      if (source instanceof GPUTexture) this.bindInput(port.name, source);
+      else this.upload(port.name, source);
+    }
+    const encoder = this.device.createCommandEncoder();
+    this.encode(encoder, { timed });
+    this.device.queue.submit([encoder.finish()]);
+  }
+
+  /** Record a frame into the page's GPUCommandEncoder; of several runners, each reads what those before wrote. */
+  encode(encoder, { timed = false } = {}) {
+    const sized = this.#ready();
+    sized.passes ??= this.#record(sized);
+    this.#timed = timed && this.device.features.has("timestamp-query");
+    if (this.#timed) this.#timer ??= new Timer(this.device, sized.passes.length);
+    sized.passes.forEach((record, i) => record(encoder, this.#timed ? this.#timer.of(i) : {}));
+    if (this.#timed) this.#timer.resolve(encoder);
+  }
+
+  #record({ build, tensors, textures, pipelines, offsets, numbers }) {
+    const { device } = this;
+    const { buffers } = this.#made;
+    const layerOf = (name, layer) =>
+      textures.get(name).createView({ dimension: "2d", baseArrayLayer: layer, arrayLayerCount: 1 });
+    const viewOf = (name, layer = 0) => {
+      const dimension = dimensionOf(tensors.get(name));
+      return dimension === "2d" ? layerOf(name, layer) : textures.get(name).createView({ dimension });
+    };
+    return build.passes.map((pass, i) => {
+      const { pipeline, group } = pipelines[i];
+      const bound = [];
+      if (offsets.has(pass)) {
+        bound.push({ buffer: numbers, offset: offsets.get(pass), size: 4 * pass.uniforms.length });
+      }
+      for (const { texture, layer } of pass.reads) bound.push(viewOf(texture, layer));
+      for (const { buffer } of pass.blocks) bound.push({ buffer: buffers.get(buffer) });
+      const [{ texture, layer }] = pass.writes;
+      if (!pass.vertex) bound.push(viewOf(texture, layer));
+      const entries = bound.map((resource, binding) => ({ binding, resource }));
+      const bindGroup = device.createBindGroup({ layout: group, entries });
+      if (!pass.vertex) {
+        return (encoder, times) => {
+          const dispatch = encoder.beginComputePass(times);
+          dispatch.setPipeline(pipeline);
+          dispatch.setBindGroup(0, bindGroup);
+          dispatch.dispatchWorkgroups(...pass.groups);
+          dispatch.end();
+        };
+      }
+      // What the viewport leaves out holds nothing, so that no old content need be loaded.
+      const colorAttachments = pass.writes.map((write) => ({
+        view: layerOf(write.texture, write.layer),
+        loadOp: "clear",
+        storeOp: "store",
+      }));
+      return (encoder, times) => {
+        const draw = encoder.beginRenderPass({ colorAttachments, ...times });
+        draw.setPipeline(pipeline);
+        draw.setBindGroup(0, bindGroup);
+        draw.setViewport(0, 0, ...pass.viewport, 0, 1);
+        draw.draw(3);
+        draw.end();
+      };
+    });
+  }
+
+  /** Draw an output that is a picture, by default the only one, over all of a canvas. */
+  draw(canvas, name) {
+    const [port, sized] = this.#port("output", name);
+    const texture = sized.tensors.get(port.texture);
+    const wanted = pictureOf(port, texture);
+    const view = sized.textures.get(port.texture).createView({ dimension: "2d", arrayLayerCount: 1 });
+    this.#made.pictures.show(canvas, wanted, port.encoding, view, this.#pictured);
+  }
+
+  /** Return the milliseconds of each pass in the last frame; none if it was not timed. */
+  async timings() {
+    this.#ready();
+    return this.#timed ? this.#timer.milliseconds() : [];
+  }
+
+  // last
+
+  /** Destroy all that the runner made; the page's textures stay. A second call does nothing. */
+  close() {
+    this.#deleteSized();
+    for (const buffer of this.#made?.buffers.values() ?? []) buffer.destroy();
+    this.#made?.pictures?.delete();
+    this.#made = this.#lost = null;
+    this.#pictured = this.#timed = false;
+  }
+
+  #deleteSized() {
+    for (const object of [...(this.#sized?.own ?? []), this.#sized?.numbers]) object?.destroy();
+    this.#timer?.delete();
+    this.#sized = this.#timer = null;
+  }
+
+  // helpers
+
+  #ready() {
+    if (this.#lost) {
+      throw new ShadergenError("SG0604", "the WebGPU device was lost", {
+        why: this.#lost.message,
+        help: "await init(await requestDevice())",
+      });
+    }
+    if (this.#sized) return this.#sized;
+    throw new ShadergenError("SG0605", "the runner is not initialised", { help: "await init()" });
+  }
+
+  /** Return an input or output, by default the only one. */
+  #port(kind, name) {
+    const sized = this.#ready();
+    const ports = this.build[`${kind}s`];
+    const names = ports.map((port) => port.name);
+    if (name === undefined && ports.length !== 1) {
+      const what = `the build has ${ports.length} ${kind}s: ${names.join(", ")}`;
+      throw new ShadergenError("SG0605", what, { help: "name one" });
+    }
+    const port = name === undefined ? ports[0] : ports.find((p) => p.name === name);
+    if (port) return [port, sized];
+    throw new ShadergenError("SG0605", `the build has no ${kind} '${`${name}`.slice(0, 64)}'`, {
+      supported: names.join(", "),
+    });
+  }
+
+  /** Return the places of a port's elements, or null where they lie in their own order. */
+  #places(port, { tensors, maps }) {
+    if (!maps.has(port.texture)) {
+      const texture = tensors.get(port.texture);
+      const map = places(port, texture, formatOf(texture).components);
+      maps.set(port.texture, map.every((place, i) => place === i) ? null : map);
+    }
+    return maps.get(port.texture);
+  }
+}
