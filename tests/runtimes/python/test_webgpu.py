@@ -161,7 +161,7 @@ def test_mistakes_are_refused(played):
     texture = make_texture(runner._wgpu, runner._device, small, small.layers)
     with pytest.raises(ShadergenError, match="the texture has size 1x"):
         runner.bind_input(source, texture)
-    with pytest.raises(ShadergenError, match="all its sizes are fixed|has no size"):
+    with pytest.raises(ShadergenError, match="has no size"):
         runner.resize(height=3)
     runner.close()
     with pytest.raises(ShadergenError, match="not initialised"):
