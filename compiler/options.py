@@ -216,8 +216,8 @@ class Options:
         where = f"--device {self.device} is WebGPU"
         if self.glsl is not None:
             raise invalid("glsl", self.glsl, "nothing", f"{where}, whose shaders are WGSL")
-        if self.fetch not in ("auto", "texel"):
-            raise invalid("fetch", self.fetch, "texel", f"{where}, which reads textures so")
+        if self.fetch not in ("auto", "texel", "sample"):
+            raise invalid("fetch", self.fetch, "texel, sample", f"{where}, which reads no images")
         if self.input_external:
             raise ShadergenError(
                 "SG0301",

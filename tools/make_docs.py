@@ -167,7 +167,7 @@ def devices() -> str:
     classes = {name: p for name, p in DEVICES.items() if name not in GPUS}
     profiles = classes.values()
     rows = [
-        ("GLSL ES", *(str(p.glsl) for p in profiles)),
+        ("shaders", *("WGSL" if p.wgsl else f"GLSL ES {p.glsl}" for p in profiles)),
         (
             "textures are read by",
             *(f"`--fetch {p.fetch}`" for p in profiles),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...passes.placement.costs import Costs, Unit
-from .profile import ES30, ES32, Device
+from .profile import ES30, ES32, WEBGPU, Device
 
 # Of two cores, fitted to 530 ways to run 45 layers of seven networks, which they predict within a
 # quarter (root mean square). Storage blocks were measured apart; ``stream`` was chosen by frames of
@@ -79,6 +79,14 @@ SOFTWARE = {
         webgl=True,
         products="matrix",  # others are 6 to 20 % slower, see docs/decisions.md
         shares_programs=False,  # frames of ResNet-18 take 1.07 times as long with shared programs
+    ),
+    "swiftshader-webgpu": Device(
+        replace(WEBGPU, draw_buffers=6, storage_blocks=0, workgroup_invocations=0),
+        fetch="sample",
+        costs=(_SWIFTSHADER,),
+        products="matrix",
+        shares_programs=False,
+        wgsl="core",
     ),
     "llvmpipe": Device(
         replace(ES32, storage_blocks=16, compute_images=16),

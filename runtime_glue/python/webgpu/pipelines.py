@@ -64,6 +64,8 @@ class Pipelines:
             elif kind == "texture":
                 # Of 32-bit floats no device need have filters, and shaders use none.
                 entry["texture"] = {"sample_type": "unfilterable-float", "view_dimension": more[0]}
+            elif kind == "sampler":
+                entry["sampler"] = {"type": "non-filtering"}
             else:
                 entry["storage_texture"] = {
                     "access": "write-only",
@@ -72,9 +74,7 @@ class Pipelines:
                 }
             entries.append(entry)
         group = self._device.create_bind_group_layout(entries=entries)
-        return group, self._device.create_pipeline_layout(
-            bind_group_layouts=[group] if entries else []
-        )
+        return group, self._device.create_pipeline_layout(bind_group_layouts=[group])
 
     def _pipeline(
         self, build: Build, gpu_pass: GpuPass, formats: tuple[str, ...], layout: Any
@@ -112,7 +112,7 @@ def _bindings(build: Build, gpu_pass: GpuPass) -> tuple[tuple[str, ...], ...]:
     if isinstance(gpu_pass, ComputePass):
         name = gpu_pass.writes[0].texture
         found.append((stage, "image", _dimension(build, name), format_of(build.textures[name])))
-    return tuple(found)
+    return (*found, (stage, "sampler"))
 
 
 def _dimension(build: Build, name: str) -> str:

@@ -1,7 +1,7 @@
 """The GPU passes of a build as WebGPU objects: pipelines, what is bound, targets.
 
 Bindings of group 0 are numbered as docs/schedule.md says: the sizes, if the pass has uniforms, what
-it reads, its blocks, and the texture that a dispatch stores to.
+it reads, its blocks, the texture that a dispatch stores to, and a sampler.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ class Step:
 
     def _set(self, run: Any) -> None:
         run.set_pipeline(self.pipeline)
-        if self.bound is not None:
-            run.set_bind_group(0, self.bound)
+        run.set_bind_group(0, self.bound)
 
 
 def uniform_rows(build: Build, alignment: int) -> tuple[dict[int, int], bytes]:
@@ -75,6 +74,7 @@ def record(
     textures: Mapping[str, Any],
     buffers: Mapping[str, Any],
     sizes: tuple[Mapping[int, int], Any],
+    sampler: Any,
 ) -> list[Step]:
     """Return the passes of a build, in their order.
 
@@ -85,6 +85,7 @@ def record(
         textures: of WebGPU, by the names of tensors.
         buffers: of WebGPU, by their names.
         sizes: where each pass finds its sizes in a buffer, and this buffer.
+        sampler: nearest and clamped.
     """
     steps = []
     for index, gpu_pass in enumerate(build.passes):
@@ -102,13 +103,14 @@ def record(
             )
         else:
             targets = [_layer(textures[w.texture], w.layer) for w in gpu_pass.writes]
+        bound.append(sampler)
         formats = tuple(textures[w.texture].format for w in gpu_pass.writes[: len(targets)])
         pipeline, layout = pipelines.of(build, gpu_pass, formats)
         entries = [{"binding": n, "resource": what} for n, what in enumerate(bound)]
         steps.append(
             Step(
                 pipeline,
-                device.create_bind_group(layout=layout, entries=entries) if entries else None,
+                device.create_bind_group(layout=layout, entries=entries),
                 gpu_pass.groups if isinstance(gpu_pass, ComputePass) else (0, 0, 0),
                 targets,
                 gpu_pass.viewport if isinstance(gpu_pass, RenderPass) else (0, 0),

@@ -296,8 +296,10 @@ class Runner:
         if content:
             usage = self._wgpu.BufferUsage.UNIFORM
             sizes = self._device.create_buffer_with_data(data=content, usage=usage)
+        sampler = self._device.create_sampler()  # its defaults
+        found = (places, sizes)
         return record(
-            self._device, self.build, self._pipelines, textures, self._buffers, (places, sizes)
+            self._device, self.build, self._pipelines, textures, self._buffers, found, sampler
         )
 
 

@@ -34,6 +34,7 @@ export class Pipelines {
       ...(kind === "buffer" && { buffer: { type: a } }),
       // Of 32-bit floats no device need have filters, and shaders use none.
       ...(kind === "texture" && { texture: { sampleType: "unfilterable-float", viewDimension: a } }),
+      ...(kind === "sampler" && { sampler: { type: "non-filtering" } }),
       ...(kind === "image" && { storageTexture: { viewDimension: a, format: b } }),
     }));
     const group = this.device.createBindGroupLayout({ entries });
@@ -88,5 +89,5 @@ function bindingsOf(build, tensors, pass) {
     const texture = tensors.get(pass.writes[0].texture);
     words.push([stage, "image", dimensionOf(texture), nameOf(texture)]);
   }
-  return words;
+  return [...words, [stage, "sampler"]];
 }

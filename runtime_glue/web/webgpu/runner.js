@@ -41,7 +41,8 @@ export class Runner {
     const { build } = this;
     try {
       checkRequirements(device, build);
-      const made = { pipelines: new Pipelines(device), buffers: new Map() };
+      const sampler = device.createSampler(); // nearest and clamped by default
+      const made = { pipelines: new Pipelines(device), buffers: new Map(), sampler };
       for (const buffer of build.buffers) made.buffers.set(buffer.name, this.#buffer(buffer));
       if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
         made.pictures = new Pictures(device);
@@ -269,6 +270,7 @@ export class Runner {
       for (const { buffer } of pass.blocks) bound.push({ buffer: buffers.get(buffer) });
       const [{ texture, layer }] = pass.writes;
       if (!pass.vertex) bound.push(viewOf(texture, layer));
+      bound.push(this.#made.sampler);
       const entries = bound.map((resource, binding) => ({ binding, resource }));
       const bindGroup = device.createBindGroup({ layout: group, entries });
       if (!pass.vertex) {
