@@ -52,16 +52,11 @@ export function pictureOf(port, texture) {
   });
 }
 
-/** Return the width and height of what a browser can show. */
-export function sizeOf(source) {
-  const width = source.naturalWidth ?? source.videoWidth ?? source.displayWidth ?? source.width;
-  const height = source.naturalHeight ?? source.videoHeight ?? source.displayHeight ?? source.height;
-  return [width, height];
-}
-
 /** Refuse, with SG0605, a source that is not of the size of an input that is a picture. */
 export function checkPicture(source, { width, height }) {
-  const [columns, rows] = sizeOf(source);
+  const sizeOf = (side) => source[`natural${side}`] ?? source[`video${side}`] ?? source[`display${side}`];
+  const columns = sizeOf("Width") ?? source.width;
+  const rows = sizeOf("Height") ?? source.height;
   if (columns === width && rows === height) return;
   const found = columns
     ? `the picture is ${rows}x${columns},`

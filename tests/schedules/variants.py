@@ -51,7 +51,7 @@ def good_variants() -> tuple[Json, dict[str, Any]]:
         variant["requires"]["limits"]["texture_units"] = units
         files |= {place: variant, variant["weights"]["file"]: weights}
         entries.append({"name": name, "schedule": place, "renderers": renderers, "others": others})
-    return schedule | {"version": "5.3", "variants": entries}, files
+    return schedule | {"version": "5.4", "variants": entries}, files
 
 
 # faults that every loading finds: as in faults.py, of good_variants

@@ -34,6 +34,9 @@ ARGUMENTS = (
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 )
+# With these arguments, SwiftShader's WebGPU shows canvases and reads videos. Without them, the GPU
+# process of Chromium ends when it does.
+VULKAN = ("vulkan", "--use-vulkan=swiftshader", "--enable-features=Vulkan")
 
 
 class _Folders(SimpleHTTPRequestHandler):
@@ -71,7 +74,7 @@ def served(**folders: Path) -> Iterator[str]:
 
 
 @contextmanager
-def chromium(angle: str = "swiftshader") -> Iterator[Any]:
+def chromium(angle: str = "swiftshader", *more: str) -> Iterator[Any]:
     """Start the system's Chromium, whose WebGL and WebGPU are SwiftShader, or skip without one."""
     playwright = pytest.importorskip("playwright.sync_api")
     path = which("chromium") or which("chromium-browser") or which("google-chrome")
@@ -79,7 +82,7 @@ def chromium(angle: str = "swiftshader") -> Iterator[Any]:
         pytest.skip("no Chromium is installed")
     with playwright.sync_playwright() as runner:
         browser = runner.chromium.launch(
-            executable_path=path, args=[*ARGUMENTS, f"--use-angle={angle}"]
+            executable_path=path, args=[*ARGUMENTS, f"--use-angle={angle}", *more]
         )
         try:
             yield browser

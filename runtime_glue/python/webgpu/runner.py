@@ -46,6 +46,7 @@ class Runner:
         self._textures: dict[str, Any] = {}  # by the names of tensors
         self._buffers: dict[str, Any] = {}
         self._given: set[str] = set()  # tensors in textures of the application
+        self._filled: set[str] = set()  # inputs that were uploaded or bound
         self._steps: list[Step] | None = None
         self._timer: Timer | None = None
         self._timed = False
@@ -91,6 +92,7 @@ class Runner:
             self.build, self._textures = build, self._made(build)
             self._fill_constants()
             self._given.clear()
+            self._filled.clear()
             self._steps = self._timer = None
         self.build = build
 
@@ -135,6 +137,7 @@ class Runner:
             self._textures[port.texture] = self._make(port.texture, texture.layers)
             self._steps = None
         fill_texture(self._device, texture, self._textures[port.texture], texels)
+        self._filled.add(port.texture)
 
     def read(self, name: str) -> NDArray[Any]:
         """Return an output as an array of the model's own shape and type. Waits for the GPU."""
@@ -151,6 +154,9 @@ class Runner:
 
         Args:
             timed: measure each pass, for :meth:`timings`, where the device can.
+
+        Raises:
+            ShadergenError: SG0605, when an input has no texture yet.
         """
         encoder = self._device.create_command_encoder()
         self.encode(encoder, timed)
@@ -161,7 +167,7 @@ class Runner:
 
         Several runners may record into one encoder: each reads what those before it wrote.
         """
-        steps = self._ready()
+        steps = self._frame()
         self._timed = timed and TIMESTAMPS in self._device.features
         if not self._timed:
             for step in steps:
@@ -176,7 +182,7 @@ class Runner:
     def run_stepwise(self) -> tuple[float, ...]:
         """Run a frame and wait for each pass; return their milliseconds by the CPU's clock."""
         elapsed = []
-        for step in self._ready():
+        for step in self._frame():
             begun = time.perf_counter()
             encoder = self._device.create_command_encoder()
             step.encode(encoder)
@@ -208,7 +214,7 @@ class Runner:
         own = [made for name, made in self._textures.items() if name not in self._given]
         for made in {id(each): each for each in (*own, *self._buffers.values())}.values():
             made.destroy()
-        self._textures, self._buffers, self._given = {}, {}, set()
+        self._textures, self._buffers, self._given, self._filled = {}, {}, set(), set()
         self._info = self._steps = self._timer = None
 
     def __enter__(self) -> Self:
@@ -236,6 +242,17 @@ class Runner:
             self._steps = self._recorded(self._textures)
         return self._steps
 
+    def _frame(self) -> list[Step]:
+        steps = self._ready()
+        for port in self.build.inputs:
+            if port.texture not in self._filled:
+                raise ShadergenError(
+                    "SG0605",
+                    f"the input '{port.name}' has no texture",
+                    help="call bind_input() or upload() before run()",
+                )
+        return steps
+
     def _port(self, ports: tuple[Port, ...], kind: str, name: str) -> Port:
         self._ready()
         known = {port.name: port for port in ports}
@@ -256,6 +273,7 @@ class Runner:
         check_texture(port, self.build.textures[port.texture], given, exact=stored)
         self._textures[port.texture] = given
         self._given.add(port.texture)
+        self._filled.add(port.texture)
         self._steps = None
 
     def _made(self, build: Build) -> dict[str, Any]:

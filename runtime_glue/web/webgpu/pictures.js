@@ -86,10 +86,11 @@ export class Pictures {
       const usage = TEXTURE_BINDING | COPY_DST | RENDER_ATTACHMENT;
       this.#picture = device.createTexture({ size: [width, height], format: FORMAT, usage });
     }
+    // A frame of a video is read where it is; anything else is copied first.
     const video = isVideo(source);
-    let from = this.#picture.createView();
-    if (video) from = device.importExternalTexture({ source });
-    else device.queue.copyExternalImageToTexture({ source }, { texture: this.#picture }, [width, height]);
+    const to = { texture: this.#picture };
+    if (!video) device.queue.copyExternalImageToTexture({ source }, to, [width, height]);
+    const from = video ? device.importExternalTexture({ source }) : this.#picture.createView();
     const targets = [texture.createView({ dimension: "2d", arrayLayerCount: 1 })];
     if (video) targets.push(this.#picture.createView());
     const formats = [texture.format, FORMAT].slice(0, targets.length);

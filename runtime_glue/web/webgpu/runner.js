@@ -100,7 +100,8 @@ export class Runner {
       textures.set(t.name, own.get(place(t)));
       if (t.data) fillTexture(device, t, own.get(place(t)), build.bytesOf(t.data));
     }
-    const sized = { build, tensors, textures, own: [...own.values()], given: new Set(), maps: new Map() };
+    const sets = { given: new Set(), filled: new Set(), maps: new Map() };
+    const sized = { build, tensors, textures, own: [...own.values()], ...sets };
     [sized.offsets, sized.numbers] = this.#uniforms(build);
     sized.pipelines = await Promise.all(
       build.passes.map((pass) => this.#pipelineOf(sized, pass)),
@@ -157,6 +158,7 @@ export class Runner {
     if (wrong) throw new ShadergenError("SG0605", `'${port.name}' ${wrong}`);
     sized.textures.set(port.texture, texture);
     sized.given.add(port.texture);
+    sized.filled.add(port.texture);
     sized.passes = null;
   }
 
@@ -207,6 +209,7 @@ export class Runner {
 
   /** Return the runner's own texture of an input, which is read from now on. */
   #own(port, sized) {
+    sized.filled.add(port.texture);
     if (sized.given.delete(port.texture)) {
       const made = makeTexture(this.device, sized.tensors.get(port.texture));
       sized.own.push(made);
@@ -251,8 +254,14 @@ export class Runner {
     if (this.#timed) this.#timer.resolve(encoder);
   }
 
-  #record({ build, tensors, textures, pipelines, offsets, numbers }) {
+  #record({ build, tensors, textures, filled, pipelines, offsets, numbers }) {
     const { device } = this;
+    for (const { name, texture } of build.inputs) {
+      if (filled.has(texture)) continue;
+      throw new ShadergenError("SG0605", `the input '${name}' has no texture`, {
+        help: "call bindInput() or upload() before run(), or give run() a picture",
+      });
+    }
     const { buffers } = this.#made;
     const layerOf = (name, layer) =>
       textures.get(name).createView({ dimension: "2d", baseArrayLayer: layer, arrayLayerCount: 1 });

@@ -149,6 +149,8 @@ def test_each_runtime_refuses_the_builds_of_the_other(played, context, tmp_path)
 def test_mistakes_are_refused(played):
     runner, x, _ = played
     source, result = names_of(runner)
+    with pytest.raises(ShadergenError, match=f"the input '{source}' has no texture"):
+        runner.run()
     with pytest.raises(ShadergenError, match="has no input 'nothing'"):
         runner.upload("nothing", x)
     with pytest.raises(ShadergenError, match="takes an array of shape"):

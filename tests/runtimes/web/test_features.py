@@ -11,8 +11,18 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.browser import ROOT, SCREENSHOTS, chromium, served
-from support.onnx_models import node, normal
-from support.runtime_builds import FRAGMENT, Model, RuntimeBuild
+from support.picture_builds import (
+    BUILDS,
+    HEIGHT,
+    PIXELS,
+    RGB,
+    RNG,
+    WIDTH,
+    ask,
+    flat,
+    picture,
+)
+from support.runtime_builds import FRAGMENT, RuntimeBuild
 from support.schedule_fixtures import FIXTURES
 
 from shadergen.compiler import pictures
@@ -22,48 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.gl
-HEIGHT, WIDTH = 5, 7
-RNG = np.random.default_rng(0)
-PIXELS = RNG.integers(0, 256, (HEIGHT, WIDTH, 4), dtype=np.uint8)
-PIXELS[..., 3] = 255
-SOURCE = (PIXELS.ravel().tolist(), WIDTH, HEIGHT)
-
-
-def scaled(*shape: int) -> Model:
-    half = {"half": np.array(0.5, np.float32)}
-    return Model([node("Mul", "x", "half")], half, {"x": normal(*shape)})
-
-
-def doubled() -> Model:
-    nodes = [node("Resize", "x", "", "scales", mode="nearest")]
-    scales = np.array([1, 1, 2, 2], np.float32)
-    return Model(nodes, {"scales": scales}, {"x": normal(1, 1, HEIGHT, WIDTH)})
-
-
-def last() -> Model:
-    """Channels last, as frameworks of that order take pictures."""
-    nodes = [node("Transpose", "x", outputs=("t",), perm=[0, 3, 1, 2]), node("Relu", "t")]
-    return Model(nodes, {}, {"x": normal(1, HEIGHT, WIDTH, 3)})
-
-
-RGB = (1, 3, HEIGHT, WIDTH)
-BUILDS = {
-    "rgb": (lambda: scaled(*RGB), {}),
-    "rgba": (lambda: scaled(1, 4, HEIGHT, WIDTH), {}),
-    "luma": (doubled, {}),
-    "last": (last, {}),
-    "arrays": (lambda: scaled(*RGB), {"textures": "array"}),
-    "bytes": (lambda: scaled(*RGB), {"preprocess": "input=unorm8", "output_encoding": "unorm8"}),
-    "grey": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "unorm8"}),
-    "half": (lambda: scaled(*RGB), {"precision": "mediump"}),
-    "narrow": (lambda: scaled(*RGB), {"precision": "auto", "input_range": (0.0, 0.5)}),
-    "signed": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "y2rg_half"}),
-    "matrix": (lambda: scaled(6, 7), {}),
-    "pair": (
-        lambda: Model([node("Add", "x", "z")], {}, {"x": normal(*RGB), "z": normal(*RGB, seed=1)}),
-        {},
-    ),
-}
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +39,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("builds")
     for name, (model, options) in BUILDS.items():
         RuntimeBuild(name, model, {**FRAGMENT, **options}).write(folder / name)
+    RuntimeBuild("wgsl", BUILDS["rgb"][0], {"device": "webgpu"}).write(folder / "wgsl")
     without_compute(folder / "open")
     folders = {
         "web": ROOT / "runtime_glue" / "web",
@@ -83,18 +52,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         page.goto(address)
         page.evaluate("async () => { window.t = await import('/tests/features.js'); }")
         yield page
-
-
-def ask(page: Any, call: str, *arguments: Any) -> Any:
-    return page.evaluate(f"(a) => {call}", list(arguments))
-
-
-def flat(pixels: np.ndarray) -> list[int]:
-    return pixels.ravel().tolist()
-
-
-def picture(pixels: np.ndarray = PIXELS, mode: str = "RGB") -> Image.Image:
-    return Image.fromarray(pixels).convert(mode)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +152,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("rgb", "new t.Runner(p.build, document.body)", "needs a WebGL 2 context"),
         ("rgb", "new t.Runner(p.build, p.gl).run()", "the runner is not initialised"),
         ("rgb", "t.runner('/builds/absent')", "there is no build in"),
+        ("rgb", "t.runner('/builds/wgsl/build')", "lacks WebGPU: the shaders are WGSL"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(page: Any, build: str, call: str, says: str) -> None:
@@ -205,7 +163,7 @@ def test_what_does_not_fit_is_refused_by_name(page: Any, build: str, call: str, 
         assert error is None
         return
     assert says in error["what"]
-    assert error["code"] in ("SG0605", "SG0604", "SG0601", "SG0502")
+    assert error["code"] in ("SG0605", "SG0604", "SG0602", "SG0601", "SG0502")
 
 
 def test_the_applications_textures_are_read_and_written(page: Any) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
-from support.browser import ROOT, chromium, served
-from support.runtime_builds import webgpu_builds, write
+from support.browser import ROOT, VULKAN, chromium, served
+from support.picture_builds import BUILDS, HEIGHT, PIXELS, RGB, WIDTH, ask, flat, picture
+from support.runtime_builds import FRAGMENT, RuntimeBuild, webgpu_builds, write
+
+from shadergen.compiler import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +22,17 @@ pytestmark = pytest.mark.gl
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     builds = tmp_path_factory.mktemp("builds")
     write(builds, webgpu_builds())
+    shown = tmp_path_factory.mktemp("pictures")
+    for name, (model, options) in BUILDS.items():
+        RuntimeBuild(name, model, {"device": "webgpu", **options}).write(shown / name)
+    RuntimeBuild("gl", BUILDS["rgb"][0], FRAGMENT).write(shown / "gl")
     folders = {
         "web": ROOT / "runtime_glue" / "web",
         "tests": ROOT / "tests" / "runtimes" / "web",
         "builds": builds,
+        "pictures": shown,
     }
-    with served(**folders) as address, chromium() as browser:
+    with served(**folders) as address, chromium(*VULKAN) as browser:
         page = browser.new_page()
         page.goto(address)
         if not page.evaluate("async () => Boolean(await navigator.gpu?.requestAdapter())"):
@@ -43,3 +52,130 @@ def test_a_build_gives_what_onnxruntime_gives(case: Any, played: dict[str, dict[
     result = played[case.name]
     assert "errors" in result, result["message"]
     assert max(result["errors"].values()) <= 1
+
+
+@pytest.fixture(scope="module")
+def features(page: Any) -> Any:
+    page.evaluate("async () => { window.g = await import('/tests/webgpu_features.js'); }")
+    return page
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "scale", "tolerance"),
+    [
+        ("rgb", RGB, 0.5, 1e-6),
+        ("rgba", (1, 4, HEIGHT, WIDTH), 0.5, 1e-6),
+        ("arrays", RGB, 0.5, 1e-6),
+        ("bytes", RGB, 0.5, 0.51 / 255),
+        ("grey", (1, 1, HEIGHT, WIDTH), 0.5, 0.51 / 255),
+        ("half", RGB, 0.5, 1e-3),
+        ("signed", (1, 1, HEIGHT, WIDTH), 0.5, 1e-6),
+    ],
+)
+def test_a_picture_means_what_it_means_to_shadergen_run(
+    features: Any, name: str, shape: Any, scale: float, tolerance: float
+) -> None:
+    found = ask(
+        features,
+        "g.runAll(a[0], a[1], a[2], a[3])",
+        f"/pictures/{name}/build",
+        flat(PIXELS),
+        WIDTH,
+        HEIGHT,
+    )
+    expected = pictures.to_array(picture(mode="RGBA"), shape, (0, 1, 2, 3), name) * scale
+    assert set(found) == {"ImageData", "canvas", "image", "ImageBitmap", "VideoFrame"}
+    for kind, values in found.items():
+        assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
+
+
+def test_luma_gets_the_chroma_of_the_picture_back(features: Any) -> None:
+    arguments = ("/pictures/luma/build", flat(PIXELS), WIDTH, HEIGHT, 2 * WIDTH, 2 * HEIGHT)
+    found = ask(features, "g.shown(...a)", *arguments)
+    y = pictures.luma(picture()).repeat(2, 0).repeat(2, 1)[np.newaxis, np.newaxis]
+    expected = np.asarray(pictures.to_picture(y, (0, 1, 2, 3), "y", picture()), np.float32)
+    for kind in ("canvas", "frame"):
+        seen = np.array(found[kind]).reshape(2 * HEIGHT, 2 * WIDTH, 4)[..., :3]
+        assert np.abs(seen - expected).max() <= 2, kind  # Pillow rounds between its passes
+    grey = np.array(found["numbers"]).reshape(-1, 4)[:, :3]
+    assert np.ptp(grey) <= 1
+
+
+def test_row_0_is_the_top_row_in_and_out(features: Any) -> None:
+    pixels = np.zeros((HEIGHT, WIDTH, 4), np.uint8)
+    pixels[..., 3] = 255
+    pixels[0, :, 0] = 200
+    pixels[-1, :, 2] = 100
+    arguments = ("/pictures/rgb/build", flat(pixels), WIDTH, HEIGHT, WIDTH, HEIGHT)
+    found = ask(features, "g.shown(...a)", *arguments)
+    for kind in ("canvas", "frame"):
+        seen = np.array(found[kind]).reshape(HEIGHT, WIDTH, 4)
+        expected = np.concatenate([pixels[..., :3] // 2, pixels[..., 3:]], axis=2)
+        assert np.abs(seen - expected).max() <= 1, kind
+
+
+def test_two_networks_share_an_encoder(features: Any) -> None:
+    values = (np.arange(105) / 105).tolist()
+    found = ask(features, "g.chained(a[0], a[1])", "/pictures/rgb/build", values)
+    np.testing.assert_allclose(found["between"], np.array(values) * 0.5, atol=1e-6)
+    np.testing.assert_allclose(found["together"], np.array(values) * 0.25, atol=1e-6)
+    assert found["together"] == found["apart"]
+
+
+def test_an_output_goes_to_a_texture_of_the_page(features: Any) -> None:
+    values = (np.arange(105) / 105).tolist()
+    found = ask(features, "g.bound(...a)", "/pictures/rgb/build", values, WIDTH, HEIGHT)
+    assert found["same"]
+    np.testing.assert_allclose(found["numbers"], np.array(values) * 0.5, atol=1e-6)
+
+
+def test_a_lost_device_is_named_and_all_is_made_again(features: Any) -> None:
+    values = (np.arange(105) / 105).tolist()
+    found = ask(features, "g.lost(a[0], a[1])", "/pictures/rgb/build", values)
+    assert found["reason"] == "destroyed"
+    assert found["error"]["code"] == "SG0604"
+    assert found["after"] == found["before"]
+    np.testing.assert_allclose(found["after"], np.array(values) * 0.5, atol=1e-6)
+
+
+def test_frames_make_no_objects(features: Any) -> None:
+    found = ask(features, "g.objectsOf(...a)", "/pictures/rgb/build", [0.5] * 105, 10_000)
+    assert found == {"found": {}, "finite": True}
+
+
+def test_timings_are_of_every_pass_or_none(features: Any) -> None:
+    found = ask(features, "g.timed(a[0], a[1])", "/pictures/luma/build", [0.5] * 35)
+    assert found["without"] == []
+    assert len(found["times"]) in (0, found["passes"])
+
+
+@pytest.mark.parametrize(
+    ("build", "call", "says"),  # p is a runner of the build
+    [
+        ("rgb", "p.run(g.imageData(Array(16), 2, 2))", "the picture is 2x2, the build takes 5x7"),
+        ("rgb", "p.run('cat.png')", "(not a picture, or not loaded yet): the build takes 5x7"),
+        ("rgb", "p.run()", "the input 'x' has no texture"),
+        ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
+        ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),
+        ("half", "p.upload('x', new Float32Array(105).fill(65520))", "the array holds 65520"),
+        ("narrow", "p.run(g.imageData(Array(140), 7, 5))", "takes 0 to 0.5, not 0 to 1"),
+        ("matrix", "p.run(g.imageData(Array(168), 7, 6))", "of shape [6, 7] is not a picture"),
+        ("pair", "p.run(g.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
+        ("rgb", "p.read('z')", "the build has no output 'z'"),
+        ("rgb", "p.bindInput('x', 7)", "'x' takes a GPUTexture of 7x5x1"),
+        ("rgb", "p.resize({height: 4})", "the build has no size 'height'"),
+        ("rgb", "new g.Runner(p.build, document.body)", "needs a WebGPU device"),
+        ("rgb", "new g.Runner(p.build, p.device).run()", "the runner is not initialised"),
+        ("gl", "0", "this WebGPU lacks OpenGL ES: the shaders are GLSL ES"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_by_name(
+    features: Any, build: str, call: str, says: str
+) -> None:
+    error = ask(
+        features,
+        f"g.refusal(async () => {{ const p = await g.runner(a[0]); await ({call}); }})",
+        f"/pictures/{build}/build",
+    )
+    assert says in error["what"]
+    assert error["code"] in ("SG0605", "SG0604", "SG0602", "SG0601")

@@ -25,7 +25,7 @@ def build_of(weights: bytes, **sources: str) -> BuildFiles:
     file = weighing(weights)
     schedule = {
         "format": "shadergen",
-        "version": "5.3",
+        "version": "5.4",
         "generator": "test",
         "model": "net",
         "weights": {"file": "weights.bin", "size": file.size, "sha256": file.sha256()},
@@ -122,7 +122,7 @@ def test_a_removed_build_leaves_nothing(tmp_path):
 def test_no_schedule_outside_the_folder_says_what_is_a_builds(tmp_path, place):
     written(tmp_path / "b")
     (tmp_path / "mine").mkdir()
-    other = {"format": "shadergen", "version": "5.3", "passes": [{"shader": "notes.txt"}]}
+    other = {"format": "shadergen", "version": "5.4", "passes": [{"shader": "notes.txt"}]}
     (tmp_path / "mine" / "x.json").write_text(json.dumps(other))
     (tmp_path / "b" / "notes.txt").write_text("mine")
     schedule = json.loads((tmp_path / "b" / "schedule.json").read_text())

@@ -1,0 +1,159 @@
+// What test_webgpu.py asks of runners on WebGPU, one exported function for each test.
+
+import { load, requestDevice, Runner } from "/web/webgpu/index.js";
+import { imageData, refusal, sources } from "/tests/features.js";
+
+export { imageData, load, refusal, Runner };
+
+const said = [];
+
+export async function device() {
+  const made = await requestDevice();
+  made.onuncapturederror = ({ error }) => said.push(error.message);
+  return made;
+}
+
+export async function runner(name, on = undefined, sizes = undefined) {
+  const made = new Runner(await load(name, sizes), on ?? (await device()));
+  await made.init();
+  return made;
+}
+
+/** Return what a runner reads, or throw what WebGPU had to say by then. */
+async function result(made) {
+  const numbers = [...(await made.read())];
+  if (said.length) throw Error(said.splice(0).join("\n"));
+  return numbers;
+}
+
+/** Return what a network makes of a picture in each form, a frame of a video among them. */
+export async function runAll(name, bytes, width, height) {
+  const made = await runner(name);
+  const found = await sources(bytes, width, height);
+  found.VideoFrame = new VideoFrame(found.canvas, { timestamp: 0 });
+  const results = {};
+  for (const [kind, source] of Object.entries(found)) {
+    made.run(source);
+    results[kind] = await result(made);
+  }
+  found.VideoFrame.close();
+  made.close();
+  return results;
+}
+
+/** Return the pixels that a network's result shows on a canvas, of a picture and of a video's frame. */
+export async function shown(name, bytes, width, height, columns, rows) {
+  const made = await runner(name);
+  const { canvas: source } = await sources(bytes, width, height);
+  const frame = new VideoFrame(source, { timestamp: 0 });
+  const canvas = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
+  const copy = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  const pixels = {};
+  for (const [kind, given] of Object.entries({ canvas: source, frame })) {
+    made.run(given);
+    made.draw(canvas);
+    context.drawImage(canvas, 0, 0); // in the same task: a canvas is shown and emptied after it
+    pixels[kind] = [...context.getImageData(0, 0, columns, rows).data];
+  }
+  made.upload(made.build.inputs[0].name, new Float32Array(width * height * channelsOf(made)).fill(0.5));
+  made.run();
+  made.draw(canvas);
+  context.drawImage(canvas, 0, 0);
+  pixels.numbers = [...context.getImageData(0, 0, columns, rows).data];
+  await result(made);
+  frame.close();
+  made.close();
+  return pixels;
+}
+
+const channelsOf = ({ build }) => build.inputs[0].shape[1];
+
+/** Return what two networks make of numbers in one encoder, and one after another. */
+export async function chained(name, values) {
+  const on = await device();
+  const [first, second] = [await runner(name, on), await runner(name, on)];
+  first.upload("x", Float32Array.from(values));
+  second.bindInput("x", first.outputTexture());
+  const encoder = on.createCommandEncoder();
+  first.encode(encoder);
+  second.encode(encoder);
+  on.queue.submit([encoder.finish()]);
+  const together = await result(second);
+  const between = await result(first);
+  second.upload("x", Float32Array.from(between));
+  second.run();
+  const apart = await result(second);
+  first.close();
+  second.close();
+  return { together, between, apart };
+}
+
+/** Return what a network writes to a texture of the page's, of bytes. */
+export async function bound(name, values, width, height) {
+  const made = await runner(name);
+  const { TEXTURE_BINDING, COPY_SRC, RENDER_ATTACHMENT } = GPUTextureUsage;
+  const usage = TEXTURE_BINDING | COPY_SRC | RENDER_ATTACHMENT;
+  const given = made.device.createTexture({ size: [width, height], format: "rgba16float", usage });
+  made.upload("x", Float32Array.from(values));
+  made.bindOutput("y", given);
+  await made.ready();
+  made.run();
+  const same = made.outputTexture() === given;
+  made.bindOutput("y", made.device.createTexture({ size: [width, height], format: "rgba32float", usage }));
+  await made.ready();
+  made.run();
+  const numbers = await result(made);
+  made.close();
+  return { same, numbers };
+}
+
+/** Lose the device; return what is said then, and what a runner computes before and on another one. */
+export async function lost(name, values) {
+  const made = await runner(name);
+  const feed = async () => {
+    made.upload("x", Float32Array.from(values));
+    made.run();
+    return result(made);
+  };
+  const before = await feed();
+  const told = new Promise((resolve) => (made.onlost = (info) => resolve(info.reason)));
+  made.device.destroy();
+  const reason = await told;
+  const error = await refusal(() => made.run());
+  await made.init(await device());
+  const after = await feed();
+  made.close();
+  return { before, reason, error, after };
+}
+
+/** Return how many objects a number of frames makes, by the functions of the device that make them. */
+export async function objectsOf(name, values, frames) {
+  const made = await runner(name);
+  made.upload("x", Float32Array.from(values));
+  made.run();
+  const counts = {};
+  for (const kind of ["Texture", "Buffer", "BindGroup", "ShaderModule", "RenderPipeline", "ComputePipeline"]) {
+    const real = made.device[`create${kind}`].bind(made.device);
+    made.device[`create${kind}`] = (...rest) => {
+      counts[kind] = (counts[kind] ?? 0) + 1;
+      return real(...rest);
+    };
+  }
+  for (let i = 0; i < frames; i++) made.run();
+  const found = { ...counts };
+  const numbers = await result(made);
+  made.close();
+  return { found, finite: numbers.every(Number.isFinite) };
+}
+
+export async function timed(name, values) {
+  const made = await runner(name);
+  made.upload("x", Float32Array.from(values));
+  made.run();
+  const without = await made.timings();
+  made.run(undefined, { timed: true });
+  const times = await made.timings();
+  made.close();
+  return { without, times, passes: made.build.passes.length };
+}

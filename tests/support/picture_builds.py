@@ -1,0 +1,66 @@
+"""Small networks from pictures to pictures, and a picture, for tests of the web runtimes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from support.onnx_models import node, normal
+from support.runtime_models import Model
+
+HEIGHT, WIDTH = 5, 7
+RNG = np.random.default_rng(0)
+PIXELS = RNG.integers(0, 256, (HEIGHT, WIDTH, 4), dtype=np.uint8)
+PIXELS[..., 3] = 255
+SOURCE = (PIXELS.ravel().tolist(), WIDTH, HEIGHT)
+
+
+def scaled(*shape: int) -> Model:
+    half = {"half": np.array(0.5, np.float32)}
+    return Model([node("Mul", "x", "half")], half, {"x": normal(*shape)})
+
+
+def doubled() -> Model:
+    nodes = [node("Resize", "x", "", "scales", mode="nearest")]
+    scales = np.array([1, 1, 2, 2], np.float32)
+    return Model(nodes, {"scales": scales}, {"x": normal(1, 1, HEIGHT, WIDTH)})
+
+
+def last() -> Model:
+    """Channels last, as frameworks of that order take pictures."""
+    nodes = [node("Transpose", "x", outputs=("t",), perm=[0, 3, 1, 2]), node("Relu", "t")]
+    return Model(nodes, {}, {"x": normal(1, HEIGHT, WIDTH, 3)})
+
+
+RGB = (1, 3, HEIGHT, WIDTH)
+BUILDS = {
+    "rgb": (lambda: scaled(*RGB), {}),
+    "rgba": (lambda: scaled(1, 4, HEIGHT, WIDTH), {}),
+    "luma": (doubled, {}),
+    "last": (last, {}),
+    "arrays": (lambda: scaled(*RGB), {"textures": "array"}),
+    "bytes": (lambda: scaled(*RGB), {"preprocess": "input=unorm8", "output_encoding": "unorm8"}),
+    "grey": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "unorm8"}),
+    "half": (lambda: scaled(*RGB), {"precision": "mediump"}),
+    "narrow": (lambda: scaled(*RGB), {"precision": "auto", "input_range": (0.0, 0.5)}),
+    "signed": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "y2rg_half"}),
+    "matrix": (lambda: scaled(6, 7), {}),
+    "pair": (
+        lambda: Model([node("Add", "x", "z")], {}, {"x": normal(*RGB), "z": normal(*RGB, seed=1)}),
+        {},
+    ),
+}
+
+
+def ask(page: Any, call: str, *arguments: Any) -> Any:
+    return page.evaluate(f"(a) => {call}", list(arguments))
+
+
+def flat(pixels: np.ndarray) -> list[int]:
+    return pixels.ravel().tolist()
+
+
+def picture(pixels: np.ndarray = PIXELS, mode: str = "RGB") -> Image.Image:
+    return Image.fromarray(pixels).convert(mode)
