@@ -89,6 +89,7 @@ class Costs:
         registers: scalars that an invocation can hold in registers.
         literals: vectors of constant weights in one program that the compiler does not move to
             registers.
+        dispatch_literals: replaces ``literals`` for ``Work.dispatched``. 0: use ``literals``.
         uniforms: vectors of weights in a uniform block that fit constant registers; more are read
             from memory. 0: unknown, so kernels read uniform blocks only in loops.
         streamed: vectors of weights that a draw can read from a uniform block as a stream, in the
@@ -111,6 +112,7 @@ class Costs:
     accumulators: int = 16
     registers: int = 0
     literals: int = 0
+    dispatch_literals: int = 0
     uniforms: int = 0
     streamed: int = 0
     taps: int = 0
