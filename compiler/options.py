@@ -61,7 +61,7 @@ class Options:
             measured on them where bounds cannot be proven.
         textures: "auto", "2d" or "array" (``placement.target.Target``).
         stage: "auto", "fragment" or "compute". In user shaders, "compute" passes write several
-            planes, and "auto" is "fragment".
+            planes, and "auto" is "fragment" unless ``device`` is a family of GPUs.
         fetch: "texel", "sample", "image" or "image-zero" (``placement.target.Target``); "auto"
             takes the faster one of the device.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
