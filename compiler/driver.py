@@ -52,9 +52,11 @@ from .tuning.coverage import coverage_notes
 from .user_shader import (
     check_unused,
     check_writable,
+    family_lines,
     for_user_shader,
     length_notes,
     overflow_notes,
+    stage_notes,
     within_the_format,
     write_user_shader,
 )
@@ -277,10 +279,32 @@ def compile_model(
 def _compile_user_shader(
     model: Path, output: Path, options: Options, progress: Callable[[str], None]
 ) -> Compilation:
-    options = for_user_shader(options)
-    options.target()
+    asked, options = options, for_user_shader(options)
+    most = options.target().limits.draw_buffers
     check_writable(output)
     dump = Dump(options.dump_ir)
+    try:
+        compiled, shader = _user_shader(model, output, options, dump, progress)
+    except ShadergenError as error:
+        if options.mrt is not None or error.code != "SG0405":
+            raise
+        # Layers of few planes a pass lie in many textures: perhaps more than a pass may read.
+        options = replace(options, mrt=most)
+        compiled, shader = _user_shader(model, output, options, dump, progress)
+    with _explained(model, dump):
+        if options.validate:
+            progress("validating shaders")
+        validated = options.validate and validate_user_shader(shader)
+        write_user_shader(shader.text, output)
+    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
+    notes += stage_notes(asked, shader)
+    return replace(compiled, validated=validated, notes=notes, user_shader=shader)
+
+
+def _user_shader(
+    model: Path, output: Path, options: Options, dump: Dump, progress: Callable[[str], None]
+) -> tuple[Compilation, UserShader]:
+    """Compile a model into a user shader; nothing is written."""
     with within_the_format(options.stage):
         compiled = _compile(model, output, options, dump, progress)
     with _explained(model, dump):
@@ -291,17 +315,12 @@ def _compile_user_shader(
             options.upscale_from,
             options.license or origin.license,
             model.stem,
-            origin.lines,
+            (*family_lines(options), *origin.lines),
             options.strength,
             options.live_strength,
             options.luma,
         )
-        if options.validate:
-            progress("validating shaders")
-        validated = options.validate and validate_user_shader(shader)
-        write_user_shader(shader.text, output)
-    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
-    return replace(compiled, validated=validated, notes=notes, user_shader=shader)
+    return compiled, shader
 
 
 def _step_of(progress: Callable[[str], None], name: str, step: str) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..backends.devices import DEVICES, DRAWN, device, named_profile
+from ..backends.devices import DEVICES, DRAWN, device, family_of
 from ..backends.devices.families import FAMILIES, FITTED
 from ..backends.devices.gpus import GPUS, RENDER_TARGET_BYTES, Gpu
 from ..backends.texels import texel_bytes
@@ -114,11 +114,9 @@ def gpus_of(profile: str) -> dict[str, Gpu]:
         ShadergenError: SG0301 for an unknown profile, and for one of a device whose rates are not
             published.
     """
-    known = device(profile)
-    family = profile if profile in FAMILIES else named_profile(known.renderer)
-    if family in FAMILIES:
+    if family := family_of(profile):
         return {name: gpu for name, gpu in GPUS.items() if gpu.family == family}
-    if len(many := known.costs) > 1:
+    if len(many := device(profile).costs) > 1:
         # Apple's costs are not fitted, but generic builds run there, too
         every = many in (FITTED, DRAWN)
         return {n: gpu for n, gpu in GPUS.items() if every or FAMILIES[gpu.family].costs[0] in many}

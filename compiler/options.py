@@ -14,6 +14,7 @@ from ..backends.devices.profile import user_shader_limits
 from ..backends.user_shader.hooks import UPSCALE_FROM
 from ..errors import ShadergenError, did_you_mean
 from ..ir.dimensions import DynamicDimensionError
+from ..passes.placement.costs import with_packed_halves
 from ..passes.placement.target import Target
 from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PACKAGES, PRECISIONS
 from .option_parsing import FLOAT32_MAX, invalid
@@ -60,7 +61,7 @@ class Options:
             measured on them where bounds cannot be proven.
         textures: "auto", "2d" or "array" (``placement.target.Target``).
         stage: "auto", "fragment" or "compute". In user shaders, "compute" passes write several
-            planes, and "auto" is "fragment".
+            planes, and "auto" is "fragment" unless ``device`` is a family of GPUs.
         fetch: "texel", "sample", "image" or "image-zero" (``placement.target.Target``); "auto"
             takes the faster one of the device.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
@@ -204,7 +205,7 @@ class Options:
             output_encoding=self.output_encoding,  # type: ignore[arg-type]
             zero_guard=self.zero_guard,
             input_range=self.input_range or DEFAULT_RANGE,
-            costs=profile.costs,
+            costs=with_packed_halves(profile.costs) if is_user_shader else profile.costs,
             products=profile.products,
             shares_programs=profile.shares_programs and not is_user_shader,
             stores_halos=is_user_shader,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.devices import DEFAULT_DEVICE, family_of
+from ..backends.devices.families import FAMILIES
 from ..backends.devices.profile import USER_SHADER, USER_SHADER_COMPUTE, user_shader_limits
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, few, reason
@@ -59,11 +61,18 @@ LONG = 1 << 20  # characters of code from where on players take long to compile 
 def for_user_shader(options: Options) -> Options:
     """Return the options of a user shader, with what the format fixes and sizes dynamic.
 
+    For a family of GPUs, ``mrt`` stays None in passes of several planes: predicted times choose the
+    planes of each layer, and a pass of one plane is a fragment pass.
+
     Raises:
         ShadergenError: SG0301 for an option that asks for something else.
     """
     defaults = {f.name: f.default for f in fields(Options)}
-    stage = "fragment" if options.stage == "auto" else options.stage
+    family = _family(options)
+    stage = options.stage
+    if stage == "auto":
+        computes = family and FAMILIES[family].limits.workgroup_invocations and options.mrt != 1
+        stage = "compute" if computes else "fragment"
     most = user_shader_limits(stage).draw_buffers
     for name, value in FIXED.items():
         given = getattr(options, name)
@@ -99,9 +108,32 @@ def for_user_shader(options: Options) -> Options:
             f"--mrt {options.mrt} is not supported with --target mpv",
             supported=f"--mrt 1, or up to {deepest} with --stage compute",
         )
-    return replace(
-        options, **FIXED, stage=stage, mrt=options.mrt or most, dynamic=options.dynamic or True
-    )
+    mrt = options.mrt or (None if family and most > 1 else most)
+    return replace(options, **FIXED, stage=stage, mrt=mrt, dynamic=options.dynamic or True)
+
+
+def _family(options: Options) -> str:
+    """Return the family of GPUs to compile for, or nothing for all GPUs.
+
+    Raises:
+        ShadergenError: SG0301 for a profile that is not of a family.
+    """
+    family = family_of(options.device)
+    if not family and options.device != DEFAULT_DEVICE:
+        raise ShadergenError(
+            "SG0301",
+            f"--device {options.device} is not supported with --target mpv",
+            why="it is not the profile of a family of GPUs, for which user shaders are compiled",
+            supported=", ".join(FAMILIES),
+            help="omit --device for a file that runs on all GPUs",
+        )
+    return family
+
+
+def family_lines(options: Options) -> tuple[str, ...]:
+    """Return what the file's header says of the GPUs that it is for, if they are a family."""
+    family = _family(options)
+    return (f"for GPUs of the family {family}",) if family else ()
 
 
 def check_unused(options: Options) -> None:
@@ -189,6 +221,20 @@ def length_notes(shader: UserShader) -> tuple[str, ...]:
     if length <= LONG:
         return ()
     return (f"{length / LONG:.1f} MB of code: players take long to start it",)
+
+
+def stage_notes(options: Options, shader: UserShader) -> tuple[str, ...]:
+    """Return what players need for the compute passes that ``--device`` chose.
+
+    Args:
+        options: as given.
+        shader: compiled with these.
+    """
+    computed = sum(block.compute is not None for block in shader.blocks)
+    if options.stage != "auto" or not computed:
+        return ()
+    of = f"{computed} of {len(shader.blocks)}"
+    return (f"compute passes ({of}) need OpenGL 4.3 or Vulkan; --stage fragment avoids them",)
 
 
 def overflow_notes(graph: Graph) -> tuple[str, ...]:

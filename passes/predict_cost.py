@@ -170,6 +170,7 @@ class _Devices:
     code: np.ndarray
     registers: np.ndarray
     literals: np.ndarray
+    dispatch_literals: np.ndarray
     uniforms: np.ndarray
     taps: np.ndarray
     texture_registers: np.ndarray
@@ -214,7 +215,7 @@ class _Devices:
         """Return whether each device holds fewer weights as constants than a kernel has."""
         exceeds: np.ndarray = np.zeros(len(self.costs), bool)
         if work.weights_from == "literal":
-            exceeds = work.code > self.literals
+            exceeds = work.code > (self.dispatch_literals if work.dispatched else self.literals)
         elif work.weights_from == "ubo":
             exceeds = work.distinct / work.passes > self.uniforms
         return exceeds
@@ -240,6 +241,7 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
         np.array([own.code for own in costs]),
         np.array([own.registers or inf for own in costs]),
         np.array([own.literals or inf for own in costs]),
+        np.array([own.dispatch_literals or own.literals or inf for own in costs]),
         np.array([own.uniforms or inf for own in costs]),
         np.array([own.taps or inf for own in costs]),
         np.array([own.texture_registers or own.registers or inf for own in costs]),

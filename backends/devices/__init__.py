@@ -128,6 +128,17 @@ def _wrong(error: Exception) -> str:
     return reason(error)
 
 
+def family_of(profile: str) -> str:
+    """Return the family of GPUs of a profile, or nothing.
+
+    Raises:
+        ShadergenError: as :func:`device`.
+    """
+    known = device(profile)
+    family = profile if profile in FAMILIES else named_profile(known.renderer)
+    return family if family in FAMILIES else ""
+
+
 def named_profile(renderer: str) -> str:
     """Return the name of the profile of a renderer or its family, or nothing."""
     return next((name for name, d in DEVICES.items() if d.recognises(renderer)), "")

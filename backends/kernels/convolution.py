@@ -93,29 +93,32 @@ def choices(node: Node, target: Target) -> Iterator[Choice]:
 
 def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> Iterator[Choice]:
     capacity = weight_capacity(target, "fragment")
+    unrolled = {planes: weight_bytes(node, planes, "constants", target) for planes in several}
+    least = min(unrolled.values())
     for planes in several:
-        unrolled, looped = (weight_bytes(node, planes, w, target) for w in ("constants", "texture"))
+        looped = weight_bytes(node, planes, "texture", target)
         for weights in ("constants", *LOOPED):
             are_constants = weights == "constants"
             choice = replace(node.choice, stage="fragment", planes=planes, weights=weights)
-            size = unrolled if are_constants else looped
+            size = unrolled[planes] if are_constants else looped
             if size > capacity[weights] and not slices(node, choice, target):
                 continue
             if target.weights == "auto":
-                if not _auto_allows(node, unrolled, target, are_constants):
+                if not _auto_allows(node, unrolled[planes], least, target, are_constants):
                     continue
             elif weights != target.weights:
                 continue
             yield choice
 
 
-def _auto_allows(node: Node, size: int, target: Target, are_constants: bool) -> bool:
+def _auto_allows(node: Node, size: int, least: int, target: Target, are_constants: bool) -> bool:
     """Whether ``--weights auto`` allows constants in a draw, or else weights that are read.
 
-    ``size`` is the bytes of the draw's weights as constants.
+    ``size`` is the bytes of the draw's weights as constants, ``least`` those of the fewest planes.
     """
     few = size <= CONSTANT_BUDGET * 4
     if target.prefers_constants:
+        few = few if are_constants else least <= CONSTANT_BUDGET * 4
         return (few or not _has_unit_for_weights(node, target)) == are_constants
     return few or not are_constants
 

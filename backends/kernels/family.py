@@ -101,7 +101,9 @@ def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:
     t = node.result.type
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
-        sizes += [shared_out(t, n) for n in TARGETS if n < target.limits.draw_buffers]
+        # Three: of 32 channels, the constants of a 3x3 convolution to 12 fit a shader, to 16 not.
+        several = (3, 2, 1) if target.prefers_constants else TARGETS
+        sizes += [shared_out(t, n) for n in several if n < target.limits.draw_buffers]
     return tuple(dict.fromkeys(sizes))
 
 

@@ -88,7 +88,9 @@ class Outlines:
         """
         program = _Program(node, family, self._key(node, family), family.ends(node))
         counts = self._counts(program, node.choice)
-        return _work(node, family, counts)
+        work = _work(node, family, counts)
+        dispatched = self._target.shuffles_targets and work.targets > 1
+        return replace(work, dispatched=True) if dispatched else work
 
     def _counts(self, of: _Program, choice: Choice) -> Counts:
         key = of.key, choice, *of.ends.items()

@@ -1,6 +1,7 @@
 """Count what user shaders for video players take on GPUs.
 
-    make gpus ARGS=--user-shaders                   five upscalers beside hand-written ones
+    make gpus ARGS=--user-shaders                   five upscalers beside hand-written ones: in
+                                                    both stages, and for each GPU's family
     make gpus ARGS="--user-shaders net.glsl ..."    any user shaders
     ... --gpus mali-g72,rdna2 --precision fp16 --networks artcnn,acnet
 
@@ -20,6 +21,8 @@ from pathlib import Path
 from comparison.networks import SHARED
 from support import picture_networks
 
+from shadergen.backends.devices import DEFAULT_DEVICE
+from shadergen.backends.devices.families import FAMILIES
 from shadergen.compiler.choices import PRECISIONS
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
@@ -279,12 +282,16 @@ def count(
     return totals
 
 
-def written(upscaler: Upscaler, stage: str, precision: str) -> str:
+def written(
+    upscaler: Upscaler, precision: str, stage: str = "auto", device: str = DEFAULT_DEVICE
+) -> str:
     """Return the user shader of a network."""
     with tempfile.TemporaryDirectory(prefix="shadergen-") as scratch:
         folder = Path(scratch)
         file = folder / "net.glsl"
-        options = Options(package="mpv", stage=stage, precision=PRECISIONS[precision])
+        options = Options(
+            package="mpv", stage=stage, precision=PRECISIONS[precision], device=device
+        )
         compile_model(upscaler.model(folder), file, options)
         return file.read_text("utf-8")
 
@@ -302,7 +309,7 @@ def report(
     precision: str,
     progress: Callable[[str], None],
 ) -> Iterator[str]:
-    """Yield the lines of a table: files, or all upscalers in both stages.
+    """Yield the lines of a table: files, or all upscalers in both stages and for each GPU's family.
 
     Beside the cycles of an upscaler stands what part of the hand-written file's they are.
     """
@@ -310,30 +317,38 @@ def report(
     yield "| shader | passes | " + " | ".join(gpu.title for gpu in gpus) + " |"
     yield "| --- | --- |" + " --- |" * len(gpus)
     for file in files:
-        yield _row(file.name, file.read_text("utf-8"), gpus, half, {}, progress)
+        text = file.read_text("utf-8")
+        yield _row(file.name, [(text, gpus)], half, {}, progress)
     for upscaler in () if files else upscalers(words):
         by_hand = upscaler.by_hand.get(precision, {})
         for stage in STAGES:
-            text = written(upscaler, stage, precision)
-            yield _row(f"{upscaler.name}, {stage}", text, gpus, half, by_hand, progress)
+            text = written(upscaler, precision, stage)
+            yield _row(f"{upscaler.name}, {stage}", [(text, gpus)], half, by_hand, progress)
+        devices = [gpu.family if gpu.family in FAMILIES else DEFAULT_DEVICE for gpu in gpus]
+        texts = [written(upscaler, precision, device=name) for name in devices]
+        own = [(text, [gpu]) for text, gpu in zip(texts, gpus, strict=True)]
+        yield _row(f"{upscaler.name}, --device", own, half, by_hand, progress)
 
 
 def _row(
     title: str,
-    text: str,
-    gpus: Sequence[Gpu],
+    texts: Sequence[tuple[str, Sequence[Gpu]]],
     half: bool,
     by_hand: Mapping[str, int],
     progress: Callable[[str], None],
 ) -> str:
-    totals = count(text, gpus, half, lambda what: progress(f"{title}, {what}"))
-    cells = []
-    for gpu in gpus:
-        total = totals[gpu.name]
-        cell = f"{total.cycles:.0f}"
-        if gpu.name in by_hand:
-            cell += f" ({total.cycles / by_hand[gpu.name]:.2f})"
-        if total.spills:
-            cell += f", {total.spills} spills"
-        cells.append(total.error or cell)
-    return f"| {title} | {text.count('//!HOOK')} | {' | '.join(cells)} |"
+    """Return a row of user shaders, each with the GPUs to count it for."""
+    cells, passes = [], []
+    for text, gpus in texts:
+        totals = count(text, gpus, half, lambda what: progress(f"{title}, {what}"))
+        passes.append(text.count("//!HOOK"))
+        for gpu in gpus:
+            total = totals[gpu.name]
+            cell = f"{total.cycles:.0f}"
+            if gpu.name in by_hand:
+                cell += f" ({total.cycles / by_hand[gpu.name]:.2f})"
+            if total.spills:
+                cell += f", {total.spills} spills"
+            cells.append(total.error or cell)
+    several = " or ".join(map(str, sorted(set(passes))))
+    return f"| {title} | {several} | {' | '.join(cells)} |"

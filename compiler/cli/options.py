@@ -92,7 +92,8 @@ def _with_options(
             help="Device profile: a class of devices (gles30, webgl2-min, gles31-mobile ...), a "
             "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; shadergen doctor names the "
             "installed GPU's family), or a file from shadergen doctor --save. A list with commas "
-            "makes one build with variants.",
+            "makes one build with variants. With --target mpv, a family of GPUs: it chooses the "
+            "stage and the render targets of each pass.",
         ),
         click.option(
             "--glsl",
@@ -136,7 +137,8 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Shader stage; compute needs GLSL 310 and a --device with compute shaders. With "
-            "--target mpv, compute passes write up to 16 channels; fragment is the default there.",
+            "--target mpv, compute passes write up to 16 channels; fragment is the default there "
+            "without a --device.",
         ),
         click.option(
             "--fetch",

@@ -7,7 +7,7 @@ devices; :func:`minimax_cost` combines the times on all of them into one number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -89,6 +89,7 @@ class Costs:
         registers: scalars that an invocation can hold in registers.
         literals: vectors of constant weights in one program that the compiler does not move to
             registers.
+        dispatch_literals: replaces ``literals`` for ``Work.dispatched``. 0: use ``literals``.
         uniforms: vectors of weights in a uniform block that fit constant registers; more are read
             from memory. 0: unknown, so kernels read uniform blocks only in loops.
         streamed: vectors of weights that a draw can read from a uniform block as a stream, in the
@@ -111,6 +112,7 @@ class Costs:
     accumulators: int = 16
     registers: int = 0
     literals: int = 0
+    dispatch_literals: int = 0
     uniforms: int = 0
     streamed: int = 0
     taps: int = 0
@@ -161,6 +163,18 @@ def are_priced(devices: tuple[Costs, ...]) -> bool:
 def count_memory(devices: tuple[Costs, ...]) -> bool:
     """Whether the costs of all devices include reads from memory."""
     return all(any(unit.load for unit in device.units) for device in devices)
+
+
+def with_packed_halves(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
+    """Return costs for programs with explicit 16-bit types: GPUs multiply pairs of 16-bit numbers.
+
+    Costs are fitted to OpenGL ES, where ``mediump`` leaves the choice to the compiler.
+    """
+
+    def packed(unit: Unit) -> Unit:
+        return replace(unit, multiply_half=min(unit.multiply_half, unit.multiply / 2))
+
+    return tuple(replace(d, units=tuple(map(packed, d.units))) for d in devices)
 
 
 def gain_from_half(devices: tuple[Costs, ...]) -> bool:

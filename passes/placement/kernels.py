@@ -45,6 +45,8 @@ class Work:
         text: all vector operations on floats in the text of one program.
         taps: positions of a map that one program reads, if it has no loops or the compiler unrolls
             them; 0 for other programs.
+        dispatched: whether the draws become dispatches, as those of several targets do in user
+            shaders.
     """
 
     stage: Stage
@@ -69,6 +71,7 @@ class Work:
     code: float
     text: float
     taps: int = 0
+    dispatched: bool = False
 
 
 class Kernels(Protocol):

@@ -14,6 +14,7 @@ import onnxruntime as ort
 import pytest
 from support import ESPCN, third_party
 from support.picture_networks import (
+    Network,
     anime4k,
     artcnn,
     chroma,
@@ -171,6 +172,20 @@ def test_ffmpeg_runs_compute_passes(name, tmp_path):
         frame = noise(*size, 1 if name in LUMA else 3)
         got = through_filter(shader, frame, scale)
         assert codes_apart(got, reference(model, frame / 255)) <= 1, size
+
+
+@pytest.mark.parametrize("device", ["adreno-7xx", "amd-rdna"])
+def test_ffmpeg_runs_what_a_family_of_gpus_takes(device, tmp_path):
+    """Layers of one, two, three and four planes a pass, beside each other."""
+    net = Network(1)
+    x = net.add("Relu", net.conv("x", 1, 16, 3, "conv1"), name="relu1")
+    x = net.add("Relu", net.conv(x, 16, 32, 3, "conv2"), name="relu2")
+    net.conv(net.add("Relu", net.conv(x, 32, 24, 3, "conv3"), name="relu3"), 24, 1, 3, "conv4")
+    model = net.model(1)
+    shader = written(model, tmp_path, device=device)
+    frame = noise(29, 37, 1)
+    got = through_filter(shader, frame, 1)
+    assert codes_apart(got, reference(model, frame / 255)) <= 1
 
 
 @pytest.mark.parametrize("stage", ["fragment", "compute"])

@@ -212,11 +212,15 @@ def test_network_for_players_compiles_as_shown(
     monkeypatch.chdir(tmp_path)
     (example,) = blocks("docs/players.md", "python")
     exec(compile(example.replace("range(200)", "range(2)"), "docs/players.md", "exec"), {})
-    ran = CliRunner().invoke(cli, ["compile", "net.onnx", "--target", "mpv", "-o", "net.glsl"])
-    shown, _ = blocks("docs/players.md", "console")  # the second needs FFmpeg, see tests/cli
-    assert ran.exit_code == 0
-    for line in ran.output.splitlines():
-        assert re.sub(r"[\d.]+ KiB$", "", line) in shown  # the weights differ, and their digits
+    # others need FFmpeg, see tests/cli
+    shown = [b for b in blocks("docs/players.md", "console") if "shadergen compile" in b]
+    for options, text in zip(([], ["--device", "amd-rdna"]), shown, strict=True):
+        words = ["compile", "net.onnx", "--target", "mpv", *options, "-o", "net.glsl"]
+        assert f"$ shadergen {' '.join(words)}\n" in text
+        ran = CliRunner().invoke(cli, words)
+        assert ran.exit_code == 0
+        for line in ran.output.splitlines():
+            assert re.sub(r"[\d.]+ KiB$", "", line) in text  # the weights differ, and their digits
 
 
 def test_user_shader_shown_is_what_the_compiler_writes() -> None:

@@ -1,0 +1,150 @@
+"""``--target mpv --device FAMILY``: what is chosen for a family of GPUs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from onnx import ModelProto
+from support import refusal
+from support.picture_networks import Network, artcnn, residual, save
+from support.user_shader_grammar import Pass, parse
+
+from shadergen.backends.devices import DEVICES
+from shadergen.backends.devices.families import FAMILIES
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options
+from shadergen.compiler.user_shader import for_user_shader
+from shadergen.passes.placement.costs import gain_from_half
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shadergen.compiler.driver import Compilation
+
+
+def compiled(model: ModelProto, folder: Path, **options: Any) -> tuple[Compilation, str]:
+    output = folder / "net.glsl"
+    done = compile_model(
+        save(model, folder), output, Options(package="mpv", validate=False, **options)
+    )
+    return done, output.read_text("utf-8")
+
+
+def planes(passes: list[Pass]) -> list[int]:
+    """Return how many planes of four channels each pass has room for; 1 in a fragment pass."""
+    found = []
+    for one in passes:
+        across, down, columns, rows = map(int, one.single.get("COMPUTE", "1 1 1 1").split())
+        found.append(across * down // (columns * rows))
+    return found
+
+
+def profile_file(folder: Path, renderer: str) -> str:
+    limits = asdict(DEVICES["gles31-min"].limits)
+    path = folder / "mine.json"
+    path.write_text(
+        json.dumps({"glsl": 310, "fetch": "texel", "limits": limits, "renderer": renderer})
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("device", [*DEVICES.keys() - FAMILIES.keys() - {"gles30"}, "another"])
+def test_profiles_that_are_of_no_family_are_refused(device, tmp_path):
+    if device == "another":
+        device = profile_file(tmp_path, "Another GPU")
+    error = refusal(for_user_shader, Options(package="mpv", device=device))
+    assert error.code == "SG0301"
+    assert error.what == f"--device {device} is not supported with --target mpv"
+    assert error.supported == ", ".join(FAMILIES)
+    assert error.help == "omit --device for a file that runs on all GPUs"
+
+
+def test_the_profile_of_an_installed_gpu_counts_as_its_family(tmp_path):
+    mine = profile_file(tmp_path, "NVIDIA GeForce RTX 3060/PCIe/SSE2")
+    texts = [compiled(artcnn(), tmp_path, device=name)[1] for name in (mine, "nvidia")]
+    assert texts[0] == texts[1]
+    assert "\n// for GPUs of the family nvidia\n" in texts[0]
+
+
+def test_planes_of_a_pass_follow_the_costs_of_the_family(tmp_path):
+    """Of 16 channels, Adreno's constant registers hold the weights of two planes, not of four.
+
+    A dispatch of Adreno 6xx has fewer than a draw, so it holds those of one plane.
+    """
+    for device, wanted in (
+        ("amd-rdna", [1, 4, 4, 4, 4, 4, 4, 4]),
+        ("mali-bifrost", [1, 4, 4, 4, 4, 4, 4, 4]),
+        ("adreno-7xx", [1, 4, *[2] * 10, 4]),
+        ("adreno-6xx", [1, 4, *[1] * 20, 4]),
+        ("apple", [1] * 27),  # whose profile has no compute shaders
+    ):
+        done, text = compiled(artcnn(), tmp_path, device=device)
+        assert planes(parse(text)) == wanted, device
+        notes = [note for note in done.notes if "compute passes" in note]
+        computed = f"{sum(n > 1 for n in wanted)} of {len(wanted)}"
+        note = (
+            f"compute passes ({computed}) need OpenGL 4.3 or Vulkan; --stage fragment avoids them"
+        )
+        assert notes == ([] if device == "apple" else [note])
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"stage": "fragment"}, [1] * 27),
+        ({"mrt": 1}, [1] * 27),
+        ({"mrt": 2}, [1, *[2] * 12, 4]),
+        ({"stage": "compute", "mrt": 4}, [1, *[4] * 7]),
+        ({"stage": "compute"}, [1, 4, *[2] * 10, 4]),
+    ],
+)
+def test_options_that_are_given_win(options, wanted, tmp_path):
+    done, text = compiled(artcnn(), tmp_path, device="adreno-7xx", **options)
+    assert planes(parse(text)) == wanted
+    assert any("--stage fragment" in note for note in done.notes) == (options == {"mrt": 2})
+
+
+def test_a_compute_pass_has_as_many_planes_as_its_constants_allow(tmp_path):
+    """Weights of 32 to 16 channels are too many for constants, those of 32 to 12 are not."""
+    _, text = compiled(residual(3), tmp_path, stage="compute")
+    assert "//!TEXTURE" in text
+    _, text = compiled(residual(3), tmp_path, device="amd-rdna")
+    assert "//!TEXTURE" not in text
+    assert "relu2, channels 0 to 11 of 32" in text
+    assert planes(parse(text)) == [1, 4, 4, 4, 4, 2, 4, 4, 2, 1]
+
+
+def test_layers_that_read_many_maps_get_them_in_few_textures(tmp_path):
+    """On Adreno, two planes a pass would make 16 textures; a pass reads at most 15."""
+    net = Network(1)
+    maps = [net.conv("x", 1, 16, 3, "first")]
+    for k in range(8):
+        maps.append(net.add("Relu", net.conv(maps[-1], 16, 16, 3, f"conv{k}"), name=f"relu{k}"))
+    net.conv(net.add("Concat", *maps[1:], name="all", axis=1), 8 * 16, 1, 1, "last")
+    _, text = compiled(net.model(1), tmp_path, device="adreno-7xx")
+    assert planes(parse(text)) == [1, *[4] * 9, 1]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sums_of_user_shaders_are_in_16_bits_for_every_family(family):
+    """Their 16-bit types are explicit: without this, each product is converted to 32 bits."""
+    options = for_user_shader(Options(package="mpv", device=family, precision="mediump"))
+    assert gain_from_half(options.target().costs)
+
+
+def test_without_a_family_every_pass_takes_all_planes():
+    for stage, mrt in (("auto", 1), ("fragment", 1), ("compute", 4)):
+        options = for_user_shader(Options(package="mpv", stage=stage))
+        assert (options.stage, options.mrt) == ("fragment" if stage == "auto" else stage, mrt)
+
+
+def test_a_network_that_no_pass_can_express_is_refused_for_a_family_too(tmp_path):
+    net = Network(1)
+    net.add("Mul", "x", net.add("GlobalAveragePool", "x", name="mean"), name="scaled")
+    options = Options(package="mpv", device="nvidia")
+    error = refusal(compile_model, save(net.model(1), tmp_path), tmp_path / "net.glsl", options)
+    assert error.code == "SG0405"
+    assert "mean" in error.what
