@@ -101,14 +101,15 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
             for r, old in zip(now.results, was.results, strict=True)
         )
         placed = replace(now, types=types)
-        if parts(placed).prologue is None or is_direct(placed):
+        if not parts(placed).prologue or is_direct(placed):
             return placed
         # It was fused into the loads of a kernel for planes, and some map has no room in planes.
-        first, rest = apart(now)
-        mapped = _place(first.result.type, first.name, False, half, False, context)
-        first = replace(first, types=(mapped,))
-        rest = replace(rest, operands=(first.result, *rest.operands[1:]))
+        rest = apart(now, lambda first: replace(first, types=(mapped(first, half),)))
         return replace(assemble(rest, now.layers, now.choice), types=types)
+
+    def mapped(first: Node, half: bool) -> TensorType:
+        """Place the result of a prologue that becomes a node."""
+        return _place(first.result.type, first.name, False, half, False, context)
 
     graph = graph.rewrite(place, place_input)
     exact = _exact(graph, target)
@@ -297,7 +298,7 @@ def _check_literals(node: Node) -> None:
     """
     p = parts(node)
     own = getattr(p.kernel, "expr", None)
-    for expr in filter(None, (own, p.prologue, p.epilogue)):
+    for expr in filter(None, (own, *p.prologue, p.epilogue)):
         calls = [e for e in walk(expand(expr)) if isinstance(e, Call)]
         used = [a for e in calls if e.function not in ("min", "max") for a in e.args]
         for e in (expr, *used):

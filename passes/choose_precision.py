@@ -110,7 +110,7 @@ def _forced_terms(node: Node, known: Mapping[Value, Bounds]) -> int:
     if known[node.result].largest <= ROOM * HALF_MAX:
         return PARTIAL_TERMS
     p = parts(node)
-    if p.prologue is not None or isinstance(p.kernel, SeparableConv):
+    if p.prologue or isinstance(p.kernel, SeparableConv):
         return 0
     x, _, *bias = p.operands
     conv = p.kernel

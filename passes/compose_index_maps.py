@@ -72,7 +72,7 @@ class _Found:
 def _match(site: Site) -> _Found | None:
     node = site.node
     p = parts(node)
-    if p.prologue is not None or is_direct(node) or (node.types and not _chain(p.kernel)):
+    if p.prologue or is_direct(node) or (node.types and not _chain(p.kernel)):
         return None
     if node.choice.alias:  # lies in its operand's texture
         return None

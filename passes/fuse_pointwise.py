@@ -165,7 +165,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
 def _too_large(fused: Node, before: Node, context: Context) -> str:
     """Say why ``fused`` would be too much for one pass; ``before`` is its unfused second half."""
     p = parts(fused)
-    exprs = [p.kernel.expr] if isinstance(p.kernel, Pointwise) else [p.prologue, p.epilogue]
+    exprs = [p.kernel.expr] if isinstance(p.kernel, Pointwise) else [*p.prologue, p.epilogue]
     found = [sizes(e) for e in exprs if e is not None]
     if sum(different for different, _ in found) > MAX_SIZE:
         return f"the expression would have more than {MAX_SIZE} parts"
@@ -209,7 +209,7 @@ def _match_prologue(site: Site) -> _Prologue | None:
     node = site.node
     p = parts(node)
     x = p.operands[0] if p.operands else None
-    if not is_direct(node) or p.prologue is not None or not isinstance(x, Result):
+    if not is_direct(node) or p.prologue or not isinstance(x, Result):
         return None
     if not isinstance(x.node.op, Pointwise):
         return None
@@ -217,15 +217,20 @@ def _match_prologue(site: Site) -> _Prologue | None:
 
 
 def _check_prologue(found: _Prologue, context: Context) -> str:
-    assert isinstance(found.inner.op, Pointwise)
     if found.read_elsewhere:
         return f"'{found.inner.name}' is read elsewhere too"
-    varying = [v for v in found.inner.inputs if not is_parameter(v, found.inner.result.type)]
+    return why_no_prologue(found.inner)
+
+
+def why_no_prologue(inner: Node) -> str:
+    """Return why a Pointwise node cannot be computed where a convolution loads, or nothing."""
+    assert isinstance(inner.op, Pointwise)
+    varying = [v for v in inner.inputs if not is_parameter(v, inner.result.type)]
     if len(varying) > 1:
         return "the formula before the convolution reads several tensors"
-    if not varying or varying[0].shape != found.inner.result.shape:
+    if not varying or varying[0].shape != inner.result.shape:
         return "the formula before the convolution broadcasts its operand"
-    calls = [e for e in walk(expand(found.inner.op.expr)) if isinstance(e, Call)]
+    calls = [e for e in walk(expand(inner.op.expr)) if isinstance(e, Call)]
     if len(calls) > MAX_PROLOGUE or any(c.function not in CHEAP for c in calls):
         return "the formula before the convolution is too expensive to repeat for every tap"
     if any(c.function == "div" and not isinstance(c.args[1], Num) for c in calls):
@@ -250,7 +255,7 @@ def _rewrite_prologue(found: _Prologue) -> Value:
     fused = replace(
         p,
         operands=(x, *p.operands[1:]),
-        prologue=substitute(inner.expr, bindings),
+        prologue=(substitute(inner.expr, bindings),),
         extras=tuple(extras),
     )
     return assemble(fused, _layers(found.inner, found.conv), found.conv.choice).result

@@ -78,7 +78,7 @@ def _unfit(found: _Found) -> str:
     if q.kernel.zero_guard:
         return "--zero-guard: the intermediate is never stored, so its zeros cannot be replaced"
     plain = replace(q.kernel, dilations=(1, 1), pad_mode="constant", pad_value=0.0)
-    if plain != Conv() or q.prologue is not None or q.store:
+    if plain != Conv() or q.prologue or q.store:
         return "the second convolution has a stride, padding, groups or a prologue"
     if p.store or found.first.result.type.dtype != "float32":
         return "the first convolution stores a pixel shuffle or another type than float32"

@@ -20,6 +20,7 @@ from .drop_identities import drop_identities
 from .expand_choices import expand_choices
 from .fold_affine import fold_affine
 from .fold_constants import fold_constants
+from .fuse_crelu import fuse_crelu
 from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
 from .fuse_residual_resize import fuse_residual_resize
@@ -52,6 +53,7 @@ MATHEMATICS = (
     quantise_weights,
     split_wide_maps,
     fuse_pointwise,
+    fuse_crelu,
     compose_index_maps,
 )
 NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]

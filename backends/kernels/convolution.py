@@ -243,7 +243,7 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     sums = Sums(body, shader, node)
     named = names_weights(node, node.choice, target)
     cut = cut_weights(w.data, conv.groups, group.planes) if storage == "constants" else None
-    readers = readers_of(cut, shader, blocks, in_turn) if named else []
+    readers = readers_of(cut, shader, blocks, x.type.planes, in_turn) if named else []
     last = last_texels(readers) if shader.bias_last else {}
     for k, (name, start) in enumerate(zip(names, starts, strict=True)):
         first = vec4(0.0) if k in last else start
@@ -257,7 +257,7 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     else:
         load = loader(shader, conv, p, x, group)
         looped(body, shader, conv, blocks, group, kernel, load, sums, names)
-    kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
+    kind = f"convolution {kh}x{kw}, {p.read[0].shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
         kind = f"Winograd products, {conv.tile}x{conv.tile} tiles: {kind}"
     if conv.groups > 1:

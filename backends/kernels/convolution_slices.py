@@ -55,10 +55,10 @@ def _is_sliceable(node: Node, p: Parts) -> bool:
         return False
     if node.choice.precision == "mediump":
         return False
-    by_channel = p.prologue is not None and len(variables(p.prologue)) > 1
+    by_channel = any(len(variables(expr)) > 1 for expr in p.prologue)
     layout = p.operands[0].type.layout
     in_array = layout is not None and layout.kind == "array" and p.operands[0].shape[0] == 1
-    if not in_array or by_channel or not planes_share_a_program(node):
+    if not in_array or by_channel or len(p.prologue) > 1 or not planes_share_a_program(node):
         return False
     return infer(p.kernel, p.operands, node.name)[0].shape == node.result.shape
 

@@ -5,6 +5,7 @@ Weights are constants, or elements of a uniform block at fixed indices.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from ..shader.builder import constant
 from ..shader.constructors import integer, offset
 from ..shader.expressions import Conditional, Variable
 from ..shader.types import BOOL, VEC4
-from .input_loader import CORNER, inside_map, loader, pads_with_zeros
+from .input_loader import CORNER, inside_map, loader, pads_with_zeros, with_prologue
 from .loads import LANE
 
 if TYPE_CHECKING:
@@ -39,10 +40,15 @@ if TYPE_CHECKING:
     Readers = dict[int, list[tuple[int, Pairs]]]
 
 TEXEL = Variable("texel", VEC4)  # the texel that was loaded last
+LOADED = Variable("loaded", VEC4)  # the same before a prologue of several formulas
 
 
 def readers_of(
-    cut: np.ndarray | None, shader: ShaderBuilder, blocks: WeightBlocks, in_turn: bool = False
+    cut: np.ndarray | None,
+    shader: ShaderBuilder,
+    blocks: WeightBlocks,
+    planes_of_map: int,
+    in_turn: bool = False,
 ) -> list[Readers]:
     """Return the products of each tap's texels, and the accumulators that take these products.
 
@@ -50,6 +56,8 @@ def readers_of(
         cut: the weights if they are constants, otherwise None. Products with 0 are left out.
         shader: reads the weights if they are no constants.
         blocks: the weight blocks of the GPU pass.
+        planes_of_map: of the map that is read, of which a prologue may make copies. The copies of a
+            plane follow each other.
         in_turn: each column of weights is multiplied for all planes before the next column.
     """
     taps, depth, planes, width, _ = blocks.shape
@@ -70,7 +78,8 @@ def readers_of(
                 pairs = products(cut[tap, block, k], TEXEL, blocks.diagonal)
             if pairs:
                 readers.setdefault(blocks.first[k] + block, []).append((k, pairs))
-        found.append(dict(sorted(readers.items())))
+        in_order = sorted(readers, key=lambda plane: (plane % planes_of_map, plane))
+        found.append({plane: readers[plane] for plane in in_order})
     return found
 
 
@@ -126,6 +135,10 @@ def unrolled(
     stored = holds_padding(x, p)
     keeps = keeps and not stored and pads_with_zeros(shader, conv, x, group)
     befores = [body.declare(f"before_{t.name}", VEC4) for t in totals] if keeps else []
+    several, planes_of_map = len(p.prologue) > 1, x.type.planes
+    raw = replace(p, prologue=()) if several else p
+    if several:
+        body.declare(LOADED.name, VEC4)
     loads: dict[Beside, Function] = {}
     inside = body.declare("inside", BOOL) if keeps else None
     for tap, by_plane in enumerate(readers):
@@ -139,14 +152,20 @@ def unrolled(
         if test is None and not stored and may_pad(conv.pads) and not biases:
             beside = "nothing"
         if beside not in loads:
-            loads[beside] = loader(shader, conv, p, x, group, beside=beside)
+            loads[beside] = loader(shader, conv, raw, x, group, beside=beside)
         at = offset(CORNER, kx * dx, ky * dy)
         if beside == "anything":
             for before, total in zip(befores, totals, strict=True):
                 body.assign(before, total)
+        loaded = None
         for plane, used in by_plane.items():
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
-            body.assign(TEXEL, loads[beside](at, integer(plane)))
+            copy, own = divmod(plane, planes_of_map)
+            if own != loaded:
+                body.assign(LOADED if several else TEXEL, loads[beside](at, integer(own)))
+                loaded = own
+            if several:
+                body.assign(TEXEL, with_prologue(shader, p, LOADED, copy))
             if any((k, tap, plane) in biases for k, _ in used):
                 body.comment("the last texel: its sums begin with the bias, which saves registers")
             for k, pairs in used:

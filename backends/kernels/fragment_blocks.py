@@ -124,7 +124,7 @@ def beside_each_other(node: Node, x: Value, block: tuple[int, int], target: Targ
     p = parts(node)
     assert isinstance(p.kernel, Conv)
     down, across = block
-    whole = infer(p.kernel, p.operands, node.name)[0].shape
+    whole = infer(p.kernel, p.read, node.name)[0].shape
     shuffle = DepthToSpace(block, "dcr")
     n, c, height, width = x.shape
     op: Op = shuffle
@@ -132,7 +132,7 @@ def beside_each_other(node: Node, x: Value, block: tuple[int, int], target: Targ
         op = IndexMapped(Slice((0, 0, 0, 0), (1, 1, 1, 1), whole), ((shuffle,),))
     planes = planes_in_a_pass(node.result.type, target)
     last = assemble(
-        Parts(op, (x,), None, p.epilogue, p.extras, p.dtype),
+        Parts(op, (x,), (), p.epilogue, p.extras, p.dtype),
         node.layers,
         Choice("fragment", planes=planes, precision="highp"),
     )

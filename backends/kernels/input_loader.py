@@ -8,6 +8,7 @@ from ...ir.dimensions import is_dynamic
 from ...ir.expr import Var, named, variables
 from ...ir.indexing import border
 from ...ir.ops.window import may_pad
+from ...passes.kernel_ops import keeps_padding
 from ...passes.placement.halos import holds_padding
 from ..shader.constructors import all_of, integer, intrinsic, ivec2, vec4
 from ..shader.expressions import Conditional, Variable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ...ir.ops.window import Sizes
     from ...passes.kernel_ops import Parts
     from ..shader.builder import ShaderBuilder
-    from ..shader.expressions import Expression
+    from ..shader.expressions import Expression, Int
 
 # The result of a load outside the map: the padding, any finite value, or undefined if no tap is
 # outside.
@@ -85,14 +86,18 @@ def loader(
     top, left, bottom, right = conv.pads
     texture = shader.texture(x, "x", group.batch)
     wanted = Variable("p", IVEC2)
-    layer = plus(PLANE, group.first_layer(x.type)) if x.type.layers > 1 else 0
+    layer: Int = 0
+    if x.type.layers > 1:
+        layer = plus(_plane_of_map(shader, p, x), group.first_layer(x.type))
     pad = conv.pad_value
     if conv.zero_guard and pad == 0.0:
         pad = conv.zero_guard
     down, across = conv.enlarged
     shifts = not down & (down - 1) and not across & (across - 1)
-    zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
-    zeros = zeros and shifts  # -1 / 3 is 0
+    zeros = (
+        pad == 0.0 and keeps_padding(conv, p.prologue) and texture.is_zero_outside(shader.target)
+    )
+    zeros = zeros and keeps_padding(conv, p.prologue)
     pads = may_pad(conv.pads) and beside != "nothing" and not holds_padding(x, p)
     body = Body()
     at: Expression = wanted
@@ -125,8 +130,13 @@ def loader(
         by = ivec2(across.bit_length() - 1, down.bit_length() - 1)
         at = at >> by if shifts else at // ivec2(across, down)
     value = texture.fetch(at, layer, everywhere=True, centre=centre)
-    if p.prologue is not None:
-        value = _with_prologue(shader, p, value)
+    if len(p.prologue) == 1:
+        value = with_prologue(shader, p, value)
+    elif p.prologue:
+        loaded = body.let("loaded", value)
+        *others, value = (with_prologue(shader, p, loaded, k) for k in range(len(p.prologue)))
+        for k, other in reversed(list(enumerate(others, 1))):
+            value = Conditional(_planes_of_copies(shader, x, k) > PLANE, other, value)
     if conv.zero_guard:
         v = body.let("v", value)
         value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
@@ -171,12 +181,29 @@ def inside_map(
     return all_of(tests) if tests else None
 
 
-def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expression:
-    """Apply the node's prologue to a loaded value."""
-    assert p.prologue is not None
-    used = variables(p.prologue)
+def _planes_of_copies(shader: ShaderBuilder, x: Value, copies: int) -> Expression:
+    """Return the planes of some copies of a map."""
+    return integer(shader.size("planes_of_map", x.type.planes)) * copies
+
+
+def _plane_of_map(shader: ShaderBuilder, p: Parts, x: Value) -> Expression:
+    """Return the plane of a map that is a plane of the copies that a prologue makes."""
+    copies = range(1, len(p.prologue))
+    plane: Expression = PLANE
+    for k in copies:
+        first = _planes_of_copies(shader, x, k)
+        plane = Conditional(first > PLANE, plane, PLANE - first)
+    return plane
+
+
+def with_prologue(shader: ShaderBuilder, p: Parts, value: Expression, k: int = 0) -> Expression:
+    """Apply a formula of the node's prologue to a loaded value."""
+    formula, name = p.prologue[k], f"prologue{k}" if len(p.prologue) > 1 else "prologue"
+    if formula == Var("x"):
+        return value
+    used = variables(formula)
     extras = named(p.extras, "e")
-    function = shader.formulas.function("prologue", p.prologue, {name: name for name in used})
+    function = shader.formulas.function(name, formula, {name: name for name in used})
     return function(
         *(value if name == "x" else shader.parameter(extras[name], PLANE) for name in used)
     )

@@ -67,7 +67,7 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
 def _nest(node: Node) -> tuple[Nest, tuple[int, ...]]:
     """Return a node's nest and the shape of its result, before any epilogue."""
     p = parts(node)
-    if p.prologue is not None:
+    if p.prologue:
         raise InternalError(
             f"{node.name}: a loop nest has no prologue: assign_layouts splits it off"
         )

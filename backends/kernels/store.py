@@ -103,7 +103,7 @@ def stores(
     """Return the value of each render target: the epilogue, with unused lanes set to zero."""
     p = parts(node)
     t = node.result.type
-    kernel_channels = infer(p.kernel, p.operands, node.name)[0].channels
+    kernel_channels = infer(p.kernel, p.read, node.name)[0].channels
     values = []
     for k, y in enumerate(accumulators):
         if t.in_planes and kernel_channels == 1 and t.channels > 1:
@@ -195,8 +195,8 @@ def finish(
     p = parts(node)
     after = [str(e) for e in (p.epilogue,) if e is not None]
     after += [f"stored by {type(m).__name__}" for m in parts(group.written).store]
-    before = [str(e) for e in (p.prologue,) if e is not None]
-    what = what + "".join(f", loads {e}" for e in before) + "".join(f", then {e}" for e in after)
+    loads = f", loads {' and '.join(map(str, p.prologue))}" if p.prologue else ""
+    what = what + loads + "".join(f", then {e}" for e in after)
     lines = header(group, what, macs)
     dispatch = None
     invocations = prod(group.node.result.type.extent[:2])

@@ -129,7 +129,7 @@ def three_steps(node: Node, choice: Choice, target: Target) -> tuple[Node, Node,
     whole = Parts(
         WinogradResult(tile, height, width),
         (products.result,),
-        None,
+        (),
         p.epilogue,
         p.extras,
         p.dtype,

@@ -120,7 +120,7 @@ def in_strips(node: Node, choice: Choice, target: Target) -> tuple[Node, ...] | 
         Parts(
             StripColumns(tile, columns, channels, height, width),
             (rows.result,),
-            None,
+            (),
             p.epilogue,
             p.extras,
             p.dtype,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ...ir.ops.base import register
 from .blocks import ConvBlocks
-from .fused import Fused, Parts, apart, assemble, parts
+from .fused import Fused, Parts, apart, assemble, keeps_padding, parts
 from .index_mapped import IndexMapped
 from .separable_convolution import SeparableConv, halves, separable
 from .winograd import (
@@ -47,6 +47,7 @@ __all__ = [
     "apart",
     "assemble",
     "halves",
+    "keeps_padding",
     "parts",
     "separable",
 ]

@@ -11,9 +11,9 @@ from ...ir.evaluation import check, evaluate_formula
 from ...ir.expr import Expr, Var, named, substitute, variables
 from ...ir.graph import Node
 from ...ir.ops.base import Op, require
-from ...ir.ops.movement import Movement
+from ...ir.ops.movement import Concat, Movement
 from ...ir.ops.pointwise import Pointwise, as_floats, as_type
-from ...ir.types import MAP_RANK, DType, TensorType, broadcast
+from ...ir.types import LANES, MAP_RANK, DType, TensorType, broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,12 @@ class Fused(Op):
 
     The first ``arity`` operands are the kernel's; the rest, e0, e1, ..., are operands of the
     expressions. The prologue maps ``x``, every element of the kernel's first operand, before any
-    padding; the epilogue maps ``y``, every element of the kernel's result. None is the identity.
+    padding; the epilogue maps ``y``, every element of the kernel's result. () and None are the
+    identity.
+
+    Of several formulas, the prologue joins the results along the channels: with f and g, the kernel
+    reads concat(f(x), g(x)). ``x`` must be a map of whole planes then, the formulas have no other
+    operand, and they map the value of the padding to itself.
 
     The epilogue may broadcast a one-channel map over more channels, nothing else. The result is
     of ``dtype``, as for a Pointwise.
@@ -41,25 +46,34 @@ class Fused(Op):
 
     kernel: Op
     arity: int
-    prologue: Expr | None = None
+    prologue: tuple[Expr, ...] = ()
     epilogue: Expr | None = None
     dtype: DType = "float32"
     store: tuple[Movement, ...] = ()
 
     def infer(self, *inputs: TensorType) -> TensorType:
-        least = 0 if self.prologue is None else 1
+        least = 1 if self.prologue else 0
         require(
             len(inputs) >= self.arity >= least, f"{len(inputs)} operands for arity {self.arity}"
         )
         extras = inputs[self.arity :]
         known = {f"e{i}" for i in range(len(extras))}
         used: set[str] = set()
-        for expr, own in ((self.prologue, "x"), (self.epilogue, "y")):
-            if expr is not None:
-                check(expr)
-                used |= set(variables(expr)) - {own}
+        formulas = [(expr, "x") for expr in self.prologue]
+        if self.epilogue is not None:
+            formulas.append((self.epilogue, "y"))
+        for expr, own in formulas:
+            check(expr)
+            used |= set(variables(expr)) - {own}
         require(used <= known, f"{sorted(used - known)} name no operand")
-        y = self.kernel.infer(*inputs[: self.arity])
+        read = inputs[: self.arity]
+        if len(self.prologue) > 1:
+            whole = read[0].in_planes and read[0].channels % LANES == 0
+            require(whole, "several formulas for a map that has no whole planes")
+            kept = keeps_padding(self.kernel, self.prologue)
+            require(kept, "a formula changes the padding, or has another operand")
+            read = (_joined(read[0], len(self.prologue)), *read[1:])
+        y = self.kernel.infer(*read)
         if isinstance(y, tuple):
             (y,) = y
         names = variables(self.epilogue) if self.epilogue is not None else ()
@@ -88,10 +102,11 @@ class Fused(Op):
         """Return the result, given who evaluates formulas and carries the kernel out."""
         extras = {f"e{i}": as_floats(e) for i, e in enumerate(inputs[self.arity :])}
         operands = list(inputs[: self.arity])
-        if self.prologue is not None:
-            shape = operands[0].shape
-            mapped = compute(self.prologue, {**extras, "x": as_floats(operands[0])})
-            operands[0] = np.broadcast_to(mapped, shape)
+        if self.prologue:
+            x = as_floats(operands[0])
+            mapped = [compute(expr, {**extras, "x": x}) for expr in self.prologue]
+            mapped = [np.broadcast_to(m, x.shape) for m in mapped]
+            operands[0] = mapped[0] if len(mapped) == 1 else np.concatenate(mapped, axis=1)
         z = self._finished(kernel(*operands), extras, compute)
         for movement in self.store:
             z = movement.reference(z)
@@ -105,6 +120,18 @@ class Fused(Op):
         names = variables(self.epilogue)
         shapes = [np.shape(e) for name, e in extras.items() if name in names]
         return np.broadcast_to(z, np.broadcast_shapes(y.shape, *shapes))
+
+
+def keeps_padding(kernel: Op, prologue: Sequence[Expr]) -> bool:
+    """Whether formulas, of x alone, map the value of a kernel's padding to itself."""
+    pad = getattr(kernel, "pad_value", 0.0)
+    return all(variables(f) == ("x",) and evaluate_formula(f, {"x": pad}) == pad for f in prologue)
+
+
+def _joined(x: TensorType, copies: int) -> TensorType:
+    """Return the type of copies of a map that are joined along the channels."""
+    n, channels, *size = x.shape
+    return TensorType((n, copies * channels, *size), x.dtype)
 
 
 def _but_channels(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -121,11 +148,19 @@ class Parts:
 
     kernel: Op
     operands: tuple[Value, ...]
-    prologue: Expr | None
+    prologue: tuple[Expr, ...]
     epilogue: Expr | None
     extras: tuple[Value, ...]
     dtype: DType = "float32"
     store: tuple[Movement, ...] = ()
+
+    @property
+    def read(self) -> tuple[Value, ...]:
+        """The operands as the kernel reads them: several formulas of a prologue are joined."""
+        if len(self.prologue) < 2:
+            return self.operands
+        x, *rest = self.operands
+        return (replace(x, type=_joined(x.type, len(self.prologue))), *rest)
 
 
 def parts(node: Node) -> Parts:
@@ -142,20 +177,29 @@ def parts(node: Node) -> Parts:
             op.dtype,
             op.store,
         )
-    return Parts(op, node.inputs, None, None, ())
+    return Parts(op, node.inputs, (), None, ())
 
 
-def apart(node: Node) -> tuple[Node, Parts]:
-    """Return the prologue of a fused node as a node of its own, and the rest, which reads that."""
+def apart(node: Node, place: Callable[[Node], Node]) -> Parts:
+    """Return the parts of a fused node without its prologue, which becomes nodes of its own.
+
+    Args:
+        node: the fused node.
+        place: gives a new node's result its layout.
+    """
     p = parts(node)
-    assert p.prologue is not None
-    names = [name for name in variables(p.prologue) if name != "x"]
-    renamed: dict[str, Expr] = {name: Var(f"x{k}") for k, name in enumerate(names, 1)}
-    expr = substitute(p.prologue, renamed | {"x": Var("x0")})
     extras = named(p.extras, "e")
-    inputs = (p.operands[0], *(extras[name] for name in names))
-    first = Node(Pointwise(expr), inputs, node.layers, node.choice)
-    return first, replace(p, operands=(first.result, *p.operands[1:]), prologue=None)
+    mapped: list[Value] = []
+    for formula in p.prologue:
+        names = [name for name in variables(formula) if name != "x"]
+        renamed: dict[str, Expr] = {name: Var(f"x{k}") for k, name in enumerate(names, 1)}
+        op = Pointwise(substitute(formula, renamed | {"x": Var("x0")}))
+        inputs = (p.operands[0], *(extras[name] for name in names))
+        mapped.append(place(Node(op, inputs, node.layers, node.choice)).result)
+    x = mapped[0]
+    if len(mapped) > 1:
+        x = place(Node(Concat(1), tuple(mapped), node.layers, node.choice)).result
+    return replace(p, operands=(x, *p.operands[1:]), prologue=())
 
 
 def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
@@ -163,7 +207,7 @@ def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
     used: list[Value] = []
     renamed: dict[str, Expr] = {}
     extras = named(p.extras, "e")
-    for expr in (p.prologue, p.epilogue):
+    for expr in (*p.prologue, p.epilogue):
         for name in variables(expr) if expr is not None else ():
             if name in extras and name not in renamed:
                 value = extras[name]
@@ -171,9 +215,9 @@ def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
                     used.append(value)
                 position = next(i for i, v in enumerate(used) if v is value)
                 renamed[name] = Var(f"e{position}")
-    prologue = None if p.prologue is None else substitute(p.prologue, renamed)
+    prologue = tuple(substitute(expr, renamed) for expr in p.prologue)
     epilogue = None if p.epilogue is None else substitute(p.epilogue, renamed)
-    if prologue is None and epilogue is None and not p.store:
+    if not prologue and epilogue is None and not p.store:
         return Node(p.kernel, p.operands, layers, choice)
     op = Fused(p.kernel, len(p.operands), prologue, epilogue, p.dtype, p.store)
     return Node(op, (*p.operands, *used), layers, choice)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...ir.dimensions import is_dynamic
 from ...ir.ops import Conv
 from ...ir.types import Halo
+from ..kernel_ops import keeps_padding
 
 if TYPE_CHECKING:
     from ...ir.graph import Value
@@ -27,7 +28,9 @@ def halo_for(p: Parts) -> Halo | None:
     if not 0 < width <= WIDEST:
         return None
     zeros = conv.pad_mode == "constant" and conv.pad_value == 0.0
-    if conv.pad_mode == "edge" or (zeros and p.prologue is None and not conv.zero_guard):
+    if conv.pad_mode == "edge" or (
+        zeros and keeps_padding(conv, p.prologue) and not conv.zero_guard
+    ):
         return Halo("edge" if conv.pad_mode == "edge" else "zeros", width)
     return None
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -122,10 +123,12 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
     extras = {f"e{i}": of(v) for i, v in enumerate(p.extras)}
     operands = [of(v) for v in p.operands]
     largest = max((i.size for i in (*operands, *extras.values())), default=0.0)
-    if p.prologue is not None:
-        operands[0], met = evaluate_ranges(p.prologue, {**extras, "x": operands[0]})
-        largest = max(largest, met)
-    nest = nest_of(p.kernel, *(v.type for v in p.operands))
+    if p.prologue:
+        env = {**extras, "x": operands[0]}
+        mapped = [evaluate_ranges(expr, env) for expr in p.prologue]
+        operands[0] = reduce(Interval.union, (found for found, _ in mapped))
+        largest = max(largest, *(met for _, met in mapped))
+    nest = nest_of(p.kernel, *(v.type for v in p.read))
     if isinstance(p.kernel, Conv) and all(isinstance(v, Constant) for v in p.operands[1:]):
         result, met = _convolution(p, operands[0])
         largest = max(largest, met)

@@ -31,11 +31,11 @@ def part(x: Value, first: int, channels: int, layer: str) -> Value:
 
 
 def joined() -> Graph:
-    """Join both signs of activations, as networks of concatenated ReLUs do, and all of these."""
+    """Join activations of maps and of their negatives, too expensive at loads, and all of these."""
     x, both = image(1, 3, 9, 7), []
     y = conv(RNG, x, 4, (3, 3), "first", **PADDED)
     for k in range(3):
-        signs = pointwise("relu(x0)", y, layer=f"plus{k}"), pointwise("relu(-x0)", y, layer=f"m{k}")
+        signs = pointwise("tanh(x0)", y, layer=f"plus{k}"), pointwise("tanh(-x0)", y, layer=f"m{k}")
         both.append(apply(Concat(1), *signs, layer=f"both{k}"))
         y = conv(RNG, both[-1], 4, (3, 3), f"conv{k}", **PADDED, pad_mode="edge")
     every = apply(Concat(1), *both, layer="all")

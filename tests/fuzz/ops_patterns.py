@@ -37,6 +37,23 @@ def dense(net: Net) -> str:
     return x
 
 
+@operator("crelu", weight=1, dynamic=True)
+def crelu(net: Net) -> str:
+    """Read activations of a map and of its negative, the last layer perhaps those of all maps."""
+    draw = net.draw
+    x, joins = net.pick(rank=4), []
+    channels = draw.one(4, 4, 8, 3)
+    activation = draw.one("Relu", "Relu", "Abs", "LeakyRelu")
+    for _ in range(draw.integer(1, 3)):
+        x = same(net, x, channels, draw.one(1, 3))
+        negative = net("Relu", net("Neg", x))
+        joins.append(net("Concat", net(activation, x), negative, axis=1))
+        x = joins[-1]
+    if draw.chance(0.5):
+        x = net("Concat", *joins, axis=1)
+    return same(net, x, draw.integer(1, 5), draw.one(1, 3))
+
+
 @operator("depthwise", weight=1, dynamic=True)
 def separable(net: Net) -> str:
     x = net.pick(rank=4)

@@ -152,9 +152,9 @@ def every_operator() -> list[Graph]:
     points = constant(np.ones((3, 8, 1, 1)))
     small = constant(rng.normal(size=(8, 3, 2, 2)), 'w "quoted" \\ \n \ud800 \N{SNOWMAN} // not')
     reflected = ops.Conv((2, 1), (1, 2), (1, 0, 2, 3), 2, "reflect", -0.0)
-    depthwise = kernel_ops.Fused(ops.Conv(groups=8), 2, None, parse("max(y, e0)"))
+    depthwise = kernel_ops.Fused(ops.Conv(groups=8), 2, (), parse("max(y, e0)"))
     pair = kernel_ops.SeparableConv(depthwise, 3)
-    fused = kernel_ops.Fused(reflected, 2, parse("x * (-3)"), parse("y + e0"))
+    fused = kernel_ops.Fused(reflected, 2, (parse("x * (-3)"),), parse("y + e0"))
     values = [
         apply(ops.BatchNormalization(1e-3), x, *ones, layer="norm"),
         apply(ops.Concat(1), x, y, x, layer="join"),

@@ -25,7 +25,7 @@ def operators(graph: Graph) -> list[str]:
         op = node.op
         if isinstance(op, Fused):
             name = type(op.kernel).__name__
-            name = f"prologue+{name}" if op.prologue is not None else name
+            name = "prologue+" * len(op.prologue) + name
             names.append(f"{name}+epilogue" if op.epilogue is not None else name)
         else:
             names.append(type(op).__name__)

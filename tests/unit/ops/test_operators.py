@@ -148,21 +148,45 @@ def test_pointwise_computes_integers_as_floats():
 def test_fused_is_prologue_kernel_epilogue_in_turn():
     rng = np.random.default_rng(2)
     x, w, r = rng.normal(size=(1, 2, 4, 4)), rng.normal(size=(3, 2, 2, 2)), rng.normal(size=())
-    op = Fused(Conv(pads=(1, 0, 0, 0)), 2, parse("x * e0"), parse("max(y, 0) + e0"))
+    op = Fused(Conv(pads=(1, 0, 0, 0)), 2, (parse("x * e0"),), parse("max(y, 0) + e0"))
     want = np.maximum(Conv(pads=(1, 0, 0, 0)).reference(x * r, w), 0) + r
     np.testing.assert_allclose(op.reference(x, w, r), want)
     assert op.infer(*(TensorType(v.shape) for v in (x, w, r))).shape == want.shape
 
 
+def test_fused_joins_the_formulas_of_a_prologue_along_the_channels():
+    rng = np.random.default_rng(2)
+    x, w = rng.normal(size=(2, 4, 4, 5)), rng.normal(size=(3, 8, 2, 2))
+    conv = Conv(pads=(1, 0, 0, 0))
+    op = Fused(conv, 2, (parse("max(x, 0)"), parse("abs(x)")))
+    want = conv.reference(np.concatenate((np.maximum(x, 0), np.abs(x)), 1), w)
+    np.testing.assert_allclose(op.reference(x, w), want)
+    assert op.infer(*(TensorType(v.shape) for v in (x, w))).shape == want.shape
+
+
 def test_fused_formulas_compute_booleans_as_floats() -> None:
     x = np.array([True, False])
-    after = Fused(Slice((0,), (1,), (2,)), 1, None, parse("-y"))
-    before = Fused(Slice((0,), (1,), (2,)), 1, parse("-x"))
+    after = Fused(Slice((0,), (1,), (2,)), 1, (), parse("-y"))
+    before = Fused(Slice((0,), (1,), (2,)), 1, (parse("-x"),))
     assert after.reference(x).tolist() == before.reference(x).tolist() == [-1, 0]
 
 
 X4 = TensorType((1, 4, 5, 6))
 REFUSED = {
+    "formulas of no whole planes": (
+        Fused(Conv(), 2, (parse("x"), parse("-x"))), TensorType((1, 6, 5, 6)),
+        TensorType((2, 12, 1, 1)),
+    ),
+    "formulas that change the padding": (
+        Fused(Conv(), 2, (parse("x"), parse("x + 1"))), X4, TensorType((2, 8, 1, 1)),
+    ),
+    "formulas that change padding with a number": (
+        Fused(Conv(pad_value=0.5), 2, (parse("x"), parse("-x"))), X4, TensorType((2, 8, 1, 1)),
+    ),
+    "formulas with other operands": (
+        Fused(Conv(), 2, (parse("x"), parse("x * e0"))), X4, TensorType((2, 8, 1, 1)),
+        TensorType(()),
+    ),
     "channels": (Conv(), X4, TensorType((2, 3, 1, 1))),
     "groups": (Conv(groups=2), X4, TensorType((3, 2, 1, 1))),
     "rank": (Conv(), TensorType((4, 5, 6)), TensorType((2, 4, 1, 1))),
@@ -204,10 +228,10 @@ REFUSED = {
         SeparableConv(Conv(groups=2), 2), X4, TensorType((4, 2, 1, 1)), TensorType((2, 4, 1, 1)),
     ),
     "epilogue over space": (
-        Fused(Conv(), 2, None, parse("y + e0")), X4, TensorType((2, 4, 5, 6)), TensorType((5, 6)),
+        Fused(Conv(), 2, (), parse("y + e0")), X4, TensorType((2, 4, 5, 6)), TensorType((5, 6)),
     ),
     "epilogue without operand": (
-        Fused(Conv(), 2, None, parse("y + e0")), X4, TensorType((2, 4, 1, 1)),
+        Fused(Conv(), 2, (), parse("y + e0")), X4, TensorType((2, 4, 1, 1)),
     ),
 }  # fmt: skip
 

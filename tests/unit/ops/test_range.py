@@ -36,7 +36,7 @@ def test_what_needs_no_operand_has_an_epilogue_all_the_same() -> None:
     y = apply(Pointwise(parse("x0 * x1")), x, fused)
     assert_runs_like_reference(graph_of(y, inputs=(x,)))
     with pytest.raises(ShadergenError, match="0 operands for arity 0"):
-        apply(Fused(Range(5), 0, prologue=Var("x")))
+        apply(Fused(Range(5), 0, prologue=(Var("x"),)))
 
 
 REFUSED = [
