@@ -14,7 +14,7 @@ fn load_value(row: i32, tap_row: i32, tap_column: i32) -> vec4f {
 }
 
 fn compute(row: i32) -> vec4f {
-    var maximum: vec4f = vec4f(-3.4028235e+38);
+    var maximum: vec4f = vec4f(-3.4028234663852886e+38);
     for (var tap_row = 0; tap_row < 2; tap_row += 1) {
         for (var tap_column = 0; tap_column < 2; tap_column += 1) {
             var value: vec4f = load_value(row, tap_row, tap_column);
