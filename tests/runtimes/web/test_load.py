@@ -269,22 +269,26 @@ def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> No
     assert "build" in node.load(folder)
 
 
-def test_the_types_name_every_method() -> None:
-    types = (WEB / "shadergen.d.ts").read_text()
+@pytest.mark.parametrize(
+    ("types", "code"), [("shadergen.d.ts", "runner.js"), ("webgpu/index.d.ts", "webgpu/runner.js")]
+)
+def test_the_types_name_every_method(types: str, code: str) -> None:
+    types = (WEB / types).read_text()
     declared = re.findall(r"^  (\w+)\(", types[types.index("class Runner") :], re.M)
-    code = (WEB / "runner.js").read_text()
+    code = (WEB / code).read_text()
     written = re.findall(r"^  (?:async )?(\w+)\(.*\) \{$", code, re.M)
     assert sorted(declared) == sorted(written)
 
 
 @pytest.mark.slow
 def test_the_types_are_those_of_typescript() -> None:
-    tsc = [tool] if (tool := shutil.which("tsc")) else ["npx", "--yes", "-p", "typescript@5", "tsc"]
+    tsc = [tool] if (tool := shutil.which("tsc")) else ["npx", "--yes", "-p", "typescript@6", "tsc"]
     if not shutil.which(tsc[0]) or subprocess.run([*tsc, "-v"], capture_output=True).returncode:
         pytest.skip("no TypeScript compiler can be had")
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
+    uses = ROOT / "tests" / "runtimes" / "web"
     done = subprocess.run(
-        [*tsc, *options, ROOT / "tests" / "runtimes" / "web" / "types.ts"],
+        [*tsc, *options, uses / "types.ts", uses / "webgpu_types.ts"],
         capture_output=True,
         text=True,
     )

@@ -480,7 +480,7 @@ def test_profiles_stay_within_what_drivers_have_right() -> None:
     "call",
     [
         r"[bB]lit[fF]ramebuffer\(", r"[iI]nvalidate\w*Framebuffer\(",
-        r"[gG]enerateMipmap\(", r"[cC]opyTex\w*\(", r"Instanced\(", r"BASE_LEVEL",
+        r"[gG]enerateMipmap\(", r"[cC]opyTex(Sub)?Image\w*\(", r"Instanced\(", r"BASE_LEVEL",
         r"\b(gl\.)?(glC|C|c)lear\(\s*(gl|GL)", r"[rR]enderbufferStorage\w*\(",
         r"BindFragDataLocation", r"MapBuffer", r"TransformFeedback\(",
     ],

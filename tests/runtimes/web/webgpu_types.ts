@@ -1,0 +1,23 @@
+// Uses of the types of the web runtime on WebGPU, which test_load.py gives to the TypeScript compiler.
+
+import { load, requestDevice, Runner, type Build, type Numbers } from "../../../runtime_glue/web/webgpu/index.js";
+
+export async function show(canvas: HTMLCanvasElement, video: HTMLVideoElement): Promise<Numbers> {
+  const device = await requestDevice({ powerPreference: "low-power" });
+  const build: Build = await load("builds/espcn", { height: 360, width: 640 });
+  const [first, second] = [new Runner(build, device), new Runner(build, device)];
+  await first.init();
+  first.onlost = async (info) => first.init(info.reason === "destroyed" ? device : await requestDevice());
+  await first.resize({ height: 720 });
+  first.run(video, { timed: true });
+  second.bindInput("x", first.outputTexture());
+  const encoder = device.createCommandEncoder();
+  second.encode(encoder);
+  device.queue.submit([encoder.finish()]);
+  second.draw(canvas);
+  // @ts-expect-error: reading takes time
+  const numbers: Numbers = second.read();
+  // @ts-expect-error: a runner needs a device
+  new Runner(build, canvas.getContext("webgl2"));
+  return numbers;
+}
