@@ -15,7 +15,7 @@ from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
 from ..backends.shader.verify import verify
-from ..backends.user_shader.expressible import LUMA_OPTION
+from ..backends.user_shader.expressible import LUMA_OPTION, check_graph
 from ..backends.user_shader.file import UserShader, user_shader
 from ..backends.user_shader.hooks import LUMA_SCALE
 from ..backends.user_shader.validation import validate_user_shader
@@ -144,7 +144,11 @@ def _import(
             require_inputs("luma", filter(None, [options.luma]), dynamic.images)
             if options.luma is None and len(dynamic.images) > 1:
                 error.help = LUMA_OPTION
+        if error.code == "SG0207" and options.package == "mpv":
+            error.help = "videos have any size: replace this layer, or end before it with --outputs"
         raise
+    if options.package == "mpv":
+        check_graph(graph, options.luma)
     _check_ports(graph)
     context = Context(KernelFamilies(options.target()))
     if options.preprocess:
@@ -286,6 +290,12 @@ def _compile_user_shader(
     try:
         compiled, shader = _user_shader(model, output, options, dump, progress)
     except ShadergenError as error:
+        if error.code == "SG0402" and options.stage == "fragment":
+            # The help is --stage compute. If that is refused, too, its reason is the one to know.
+            wider = for_user_shader(replace(asked, stage="compute"))
+            wider = replace(wider, mrt=wider.mrt or wider.target().limits.draw_buffers)
+            _user_shader(model, output, wider, dump, progress)
+            raise
         if options.mrt is not None or error.code != "SG0405":
             raise
         # Layers of few planes a pass lie in many textures: perhaps more than a pass may read.

@@ -18,6 +18,7 @@ from .sizes import SYMBOLS, is_fixed, times, tree
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...ir.graph import Graph
     from ..gpu import GpuPass
 
 TABLES = {"rgba32f": np.float32, "rgba16f": np.float16}  # textures of constants, by format
@@ -43,34 +44,59 @@ class Ports:
     channels: int
 
 
+def check_graph(graph: Graph, luma: str | None) -> None:
+    """Refuse a network that is not one picture in, apart from luma, and one out.
+
+    Such a network is refused before its layers are, which may be of any kind then.
+
+    Args:
+        graph: as imported, with dynamic sizes.
+        luma: the name of an input of luma beside one of chroma, if there is one.
+
+    Raises:
+        ShadergenError: SG0405; SG0301 for luma alone.
+    """
+    inputs = [i.name for i in graph.inputs if i.name != luma]
+    if not inputs:
+        why = f"'{luma}' is the only input, and --luma is for networks that also read chroma"
+        raise ShadergenError("SG0301", "--luma has no effect", why=why, help="omit --luma")
+    for kind, names, option in (
+        ("input", inputs, f"{FIX_INPUTS}, or start the network at one tensor with"),
+        ("output", [o.name for o in graph.outputs], "keep one output with"),
+    ):
+        if len(names) != 1:
+            beside = " beside luma" if luma and kind == "input" else ""
+            pair = f"\n{LUMA_OPTION}" if kind == "input" and not luma and len(names) > 1 else ""
+            raise ShadergenError(
+                "SG0405",
+                f"a user shader has one {kind}{beside}, the model has {len(names)}",
+                where=few(names),
+                help=f"{option} --{kind}s NAME{pair}",
+            )
+    (output,) = graph.outputs
+    shape = output.value.type.shape
+    if sum(map(is_dynamic, shape)) < len(SYMBOLS):
+        raise ShadergenError(
+            "SG0405",
+            f"output '{output.name}' is not a picture",
+            why=f"its shape is {_shape(shape)}, pictures have dynamic height and width",
+            help="export the model with dynamic height and width"
+            if len(shape) == MAP_RANK and min(shape[2:]) > 1
+            else "end the network at a picture with --outputs NAME",
+        )
+
+
 def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
-    """Return what a network reads and writes.
+    """Return what a network reads and writes, of a graph that ``check_graph`` accepts.
 
     Args:
         schedule: of the build.
         luma: the name of an input of luma beside one of chroma, if there is one.
 
     Raises:
-        ShadergenError: SG0405 for anything but one picture in, apart from luma, and one out;
-            SG0301 for luma alone.
+        ShadergenError: SG0405 for ports that are not pictures, or not of one kind.
     """
     inputs = [port for port in schedule["inputs"] if port["name"] != luma]
-    if not inputs:
-        why = f"'{luma}' is the only input, and --luma is for networks that also read chroma"
-        raise ShadergenError("SG0301", "--luma has no effect", why=why, help="omit --luma")
-    for kind, ports, option in (
-        ("input", inputs, f"{FIX_INPUTS}, or start the network at one tensor with"),
-        ("output", schedule["outputs"], "keep one output with"),
-    ):
-        if len(ports) != 1:
-            beside = " beside luma" if luma and kind == "input" else ""
-            pair = f"\n{LUMA_OPTION}" if kind == "input" and not luma and len(ports) > 1 else ""
-            raise ShadergenError(
-                "SG0405",
-                f"a user shader has one {kind}{beside}, the model has {len(ports)}",
-                where=few(port["name"] for port in ports),
-                help=f"{option} --{kind}s NAME{pair}",
-            )
     textures = {t["name"]: t for t in schedule["textures"]}
     (given,), (made,) = inputs, schedule["outputs"]
     picture, result = textures[given["texture"]], textures[made["texture"]]
@@ -82,13 +108,6 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
             f"input '{given['name']}' has a fixed size",
             why="videos have any size",
             help="omit --input-size, or give --input-size dynamic:HxW",
-        )
-    if any(is_fixed(tree(result[side])) for side in SYMBOLS):
-        raise ShadergenError(
-            "SG0405",
-            f"output '{made['name']}' is not a picture",
-            why=f"its size is {_side(result['height'])}x{_side(result['width'])}",
-            help="end the network at a picture with --outputs NAME",
         )
     if picture["channels"] != result["channels"]:
         raise ShadergenError(
@@ -126,7 +145,8 @@ def _check_picture(kind: str, port: Mapping[str, Any], texture: Mapping[str, Any
     if texture["packing"] != "planes" and len(port["shape"]) == MAP_RANK:
         wrong = "it is stored as rows of numbers, not as an image"
     elif texture["packing"] != "planes":
-        wrong = f"it has the shape {_shape(port)}, a picture is batch x channels x height x width"
+        shape = _shape(port["shape"])
+        wrong = f"it has the shape {shape}, a picture is batch x channels x height x width"
     elif port["dtype"] != "float32":
         wrong = f"its type is {port['dtype']}, pictures are float32, 0 to 1"
     elif texture["batch"] != 1:
@@ -209,5 +229,5 @@ def _side(size: Any) -> str:
     return str(size) if isinstance(size, int) else "dynamic"
 
 
-def _shape(port: Mapping[str, Any]) -> str:
-    return "x".join(map(_side, port["shape"]))
+def _shape(shape: Sequence[Any]) -> str:
+    return "x".join(map(_side, shape))

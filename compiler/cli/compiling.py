@@ -26,6 +26,8 @@ from .output import (
 from .running import print_shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..calibration import Calibration
     from ..driver import Compilation
     from ..options import Options
@@ -208,6 +210,13 @@ def _print_calibration(found: Calibration) -> None:
         echo(f"calibration with {inputs} made no further layer 16-bit")
 
 
+def _pixels(schedule: Mapping[str, Any], luma: str | None) -> int:
+    """Return how many pixels a picture of the default size has that a user shader replaces."""
+    (picture,) = (port["texture"] for port in schedule["inputs"] if port["name"] != luma)
+    (texture,) = (t for t in schedule["textures"] if t["name"] == picture)
+    return int(texture["width"] * texture["height"])
+
+
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
     from ...backends.validate import compilers
     from ..inspection import peak_bytes
@@ -223,7 +232,8 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     if (written := result.user_shader) is not None:
         shaders = len(written.blocks)
         what = f"{passes_text(shaders)} on {written.hook}"
-        echo(f"{output}: {what}, {si_text(macs)} multiply-adds, {bytes_text(len(written.text))}")
+        work = f"{macs / _pixels(schedule, options.luma):.0f} multiply-adds per pixel"
+        echo(f"{output}: {what}, {work}, {bytes_text(len(written.text))}")
     else:
         what = passes_text(len(passes))
         echo(f"{output}: {what}, {si_text(macs)} multiply-adds, {textures}, {weights}")

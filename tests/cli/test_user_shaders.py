@@ -18,7 +18,7 @@ def test_compiles_into_one_file(shadergen, tmp_path):
     output = tmp_path / "net.glsl"
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--license", "MIT")
     assert ran.code == 0, ran.err
-    assert "11 GPU passes on LUMA" in ran.out
+    assert "11 GPU passes on LUMA, 3280 multiply-adds per pixel" in ran.out
     assert "runs if the player's output is more than 1.2 times as large as the picture" in ran.out
     assert "glslang accepts all 11 shaders" in ran.out
     assert [path.name for path in tmp_path.iterdir()] == ["net.glsl"]
@@ -108,7 +108,7 @@ def test_a_preview_that_cannot_be_made_leaves_the_user_shader(
     monkeypatch.setenv("PATH", str(tmp_path))  # without FFmpeg
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--preview", gray)
     assert ran.code == 2
-    assert "11 GPU passes on LUMA" in ran.out
+    assert "11 GPU passes on LUMA, 3280 multiply-adds per pixel" in ran.out
     assert "apt-get install ffmpeg" in ran.err
     assert [path.name for path in tmp_path.iterdir() if "net" in path.name] == ["net.glsl"]
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "build", "--preview", gray)

@@ -112,10 +112,16 @@ def test_commands_shown_exist(path: Path) -> None:
     assert not wrong
 
 
+MPV_OPTIONS = {
+    *("--vo", "--profile", "--scale", "--window-scale"),
+    *("--linear-downscaling", "--linear-upscaling"),
+}
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_options_named_in_prose_exist(path: Path) -> None:
     known = {o for c in cli.commands.values() for p in c.params for o in p.opts} | {"--help"}
-    known |= {"--vo", "--pl-user-shader"}  # of mpv, of VLC
+    known |= MPV_OPTIONS | {"--pl-user-shader"}  # VLC's
     known |= native_options()
     assert set(re.findall(r"`(--[a-z][a-z0-9-]*)", text_of(path))) <= known
 

@@ -60,10 +60,13 @@ class Network:
         return self.add("Resize", x, "", scales, name="enlarged", mode="linear",
                         coordinate_transformation_mode="half_pixel")  # fmt: skip
 
-    def model(self, scale: int) -> ModelProto:
-        """Return the model, whose result is the last node's, clipped to 0..1."""
-        low, high = self.constant("low", np.float32(0)), self.constant("high", np.float32(1))
-        self.add("Clip", self.nodes[-1].output[0], low, high, name="y")
+    def model(self, scale: int, clips: bool = True) -> ModelProto:
+        """Return the model, whose result is the last node's, clipped to 0..1 or not."""
+        if clips:
+            low, high = self.constant("low", np.float32(0)), self.constant("high", np.float32(1))
+            self.add("Clip", self.nodes[-1].output[0], low, high, name="y")
+        else:
+            self.nodes[-1].output[0] = "y"
         shapes = ([1, self.channels, "h", "w"], [1, self.channels, f"{scale}h", f"{scale}w"])
         x, y = (
             helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
@@ -84,6 +87,16 @@ def espcn(scale: int = 2) -> ModelProto:
     x = net.add("DepthToSpace", x, name="shuffle", blocksize=scale, mode="CRD")
     net.add("Add", x, net.constant("middle", np.float32(0.5)), name="shifted")
     return net.model(scale)
+
+
+def affine(channels: int, gain: float, offset: float) -> ModelProto:
+    """Return a network of one layer that gives gain * x + offset, of any size."""
+    net = Network(channels)
+    weights = gain * np.eye(channels, dtype=np.float32)[..., None, None]
+    offsets = np.full(channels, offset, np.float32)
+    operands = (net.constant("gain", weights), net.constant("offset", offsets))
+    net.add("Conv", "x", *operands, name="affine")
+    return net.model(1, clips=False)
 
 
 def denoiser() -> ModelProto:

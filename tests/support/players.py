@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 PATIENCE = 120  # seconds
+BT709 = ("-color_range", "tv", "-colorspace", "bt709")  # of a video, for FFmpeg
 # gpu-next of mpv 0.35 crashes now and then on Mesa's software Vulkan.
 CRASH, ATTEMPTS = "Segmentation fault", 3
 # When the last picture has been shown, do what the test wants, save what the window shows, and end.
@@ -162,8 +163,15 @@ def through_mpv(
         return np.array(Image.open(captured).convert("RGB"))
 
 
-def video(frame: bytes, size: tuple[int, int], pixels: str, location: str, folder: Path) -> Path:
-    """Return a video of one frame, lossless, in BT.709 with limited range.
+def video(
+    frame: bytes,
+    size: tuple[int, int],
+    pixels: str,
+    location: str,
+    folder: Path,
+    colours: tuple[str, ...] = BT709,
+) -> Path:
+    """Return a video of one frame, lossless.
 
     Args:
         frame: its components.
@@ -171,12 +179,13 @@ def video(frame: bytes, size: tuple[int, int], pixels: str, location: str, folde
         pixels: FFmpeg's name of its format.
         location: FFmpeg's name of where its chroma lies.
         folder: where to write it.
+        colours: what FFmpeg is told of its colours.
     """
     require("ffmpeg")
     path = folder / "video.mkv"
     source = ("-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{size[1]}x{size[0]}", "-i", "-")
-    colours = ("-color_range", "tv", "-colorspace", "bt709", "-chroma_sample_location", location)
-    command = ["ffmpeg", "-v", "error", *source, "-c:v", "ffv1", *colours, str(path)]
+    stated = (*colours, "-chroma_sample_location", location)
+    command = ["ffmpeg", "-v", "error", *source, "-c:v", "ffv1", *stated, str(path)]
     subprocess.run(command, input=frame, check=True)
     return path
 

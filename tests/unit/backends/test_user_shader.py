@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support import refusal
@@ -530,6 +531,45 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     compile_model(path, tmp_path / "net.glsl", Options(package="mpv", stage="compute"))
     *_, last = parse((tmp_path / "net.glsl").read_text())
     assert len(last.binds) == channels // 16
+
+
+@pytest.mark.parametrize("after", ["GlobalAveragePool", "GlobalMaxPool", "Sum"])
+def test_compute_passes_are_no_help_where_they_are_refused_too(after, tmp_path):
+    """The refusal is then that of compute passes, which a user would meet next."""
+    path = two_layers(64, tmp_path)
+    model = onnx.load(path)
+    model.graph.node[1].output[0] = "z"
+    if after == "Sum":
+        model.graph.node.append(helper.make_node("GlobalAveragePool", ["z"], ["p"], name="pool"))
+        model.graph.node.append(helper.make_node("Sum", ["z", "p"], ["y"], name="last"))
+    else:
+        model.graph.node.append(helper.make_node(after, ["z"], ["y"], name="last"))
+        del model.graph.output[0].type.tensor_type.shape.dim[:]
+    onnx.save(model, path)
+    error = refusal(compile_model, path, tmp_path / "net.glsl", Options(package="mpv"))
+    assert error.code == "SG0405"
+    what = "'pool' cannot be a pass of a user shader"
+    assert error.what == (what if after == "Sum" else "output 'y' is not a picture")
+
+
+def test_a_picture_of_fixed_size_needs_another_export():
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], name="only", mode="linear")
+    shape, sizes = [1, 1, "h", "w"], np.array([1, 1, 32, 48])
+    error = refusal(compiled, model_of([node], {"x": shape}, {"y": [None] * 4}, {"sizes": sizes}))
+    assert error.why == "its shape is 1x1x32x48, pictures have dynamic height and width"
+    assert error.help == "export the model with dynamic height and width"
+
+
+def test_a_layer_that_needs_a_fixed_size_is_not_told_of_one():
+    """--input-size HxW is refused with --target mpv."""
+    small = helper.make_node("MaxPool", ["x"], ["s"], name="pool", kernel_shape=[3, 3],
+                             strides=[3, 3], auto_pad="SAME_UPPER")  # fmt: skip
+    shape = helper.make_node("Shape", ["x"], ["sizes"], name="shape")
+    back = helper.make_node("Resize", ["s", "", "", "sizes"], ["y"], name="only", mode="nearest")
+    ports = [1, 1, "h", "w"]
+    error = refusal(compiled, model_of([small, shape, back], {"x": ports}, {"y": ports}, {}))
+    assert error.code == "SG0207"
+    assert error.help.startswith("videos have any size: replace this layer")
 
 
 def test_compute_passes_read_up_to_240_channels(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from support import ESPCN, refusal
+from support import ESPCN, refusal, third_party
 from support.picture_networks import Network, chroma_from_luma, denoiser, save
 from support.user_shader_grammar import parse
 
@@ -227,3 +227,19 @@ def test_only_chroma_reads_luma(beside, channels, why, tmp_path):
     path = save(model, tmp_path)
     error = refusal(compile_model, path, tmp_path / "a.glsl", Options(package="mpv", luma="luma"))
     assert (error.what, error.why) == ("input 'luma' cannot be luma", why)
+
+
+@pytest.mark.third_party
+@pytest.mark.parametrize(
+    ("name", "what", "why"),
+    [
+        ("cntk_mnist.onnx", "output 'Plus214_Output_0' is not a picture", "its shape is 1x10,"),
+        ("fer2013_mini_xception.hdf5", "output 'predictions' is not a picture", "its shape is 1x7"),
+        ("mlperf_tiny_resnet8.h5", "output 'dense' is not a picture", "its shape is 1x10,"),
+    ],
+)
+def test_classifiers_are_refused_by_their_output(name, what, why, tmp_path):
+    error = refusal(compile_model, third_party(name), tmp_path / "n.glsl", Options(package="mpv"))
+    assert (error.code, error.what) == ("SG0405", what)
+    assert error.why.startswith(why)
+    assert error.help == "end the network at a picture with --outputs NAME"
