@@ -21,7 +21,7 @@ _PATHS = ("vertex", "shader")  # members of a pass
 
 @dataclass(frozen=True)
 class Variant:
-    """A build for the renderers that one of ``renderers`` matches and none of ``others``.
+    """A build for WebGPU, or for the renderers that ``renderers`` match and ``others`` do not.
 
     Both are patterns of ``runtime_glue.python.renderers``.
     """
@@ -30,6 +30,13 @@ class Variant:
     files: BuildFiles
     renderers: tuple[str, ...]
     others: tuple[str, ...]
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What a schedule says of it, but for the name of its own."""
+        lists = {"renderers": list(self.renderers), "others": list(self.others)}
+        wgsl = self.files.schedule["requires"].get("wgsl")
+        return lists | ({"wgsl": wgsl} if wgsl else {})
 
 
 def with_variants(generic: BuildFiles, variants: Iterable[Variant]) -> BuildFiles:
@@ -40,8 +47,7 @@ def with_variants(generic: BuildFiles, variants: Iterable[Variant]) -> BuildFile
     for variant in variants:
         place = f"variants/{variant.name}.json"
         builds[place] = _sharing(variant, shaders, weights)
-        lists = {"renderers": list(variant.renderers), "others": list(variant.others)}
-        entries.append({"name": variant.name, "schedule": place, **lists})
+        entries.append({"name": variant.name, "schedule": place, **variant.entry})
     head = {name: generic.schedule[name] for name in ("format", "version", "generator", "model")}
     schedule = head | {"variants": entries} | generic.schedule
     return replace(generic, schedule=schedule, variants=builds)

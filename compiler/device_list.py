@@ -1,7 +1,7 @@
 """``--device A,B,C``: one build with variants for devices that runtimes recognise.
 
 One of the profiles is generic: it has no renderers of its own, and its build runs wherever no
-variant is for the renderer or fits the GL.
+variant is for the renderer or fits the GL. Variants for WebGPU are for runtimes on WebGPU.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
     for label in labels:
         if labels.count(label) > 1:
             raise _refusal(text, f"two profiles are called '{label}'", "", "name each device once")
-    generic = [name for name in names if not device(name).renderers]
+    generic = [name for name in names if not device(name).renderers and not device(name).wgsl]
+    if all(device(name).wgsl for name in names):  # runtimes on WebGPU take the first that fits
+        return names[-1], tuple(names[:-1])
     if len(generic) > 1:
         why = f"{' and '.join(generic)} are generic: a runtime could not choose between them"
         raise _refusal(text, why, "one generic profile in the list", "compile two builds")
@@ -92,7 +94,8 @@ def browser_notes(generic: Options, variants: Mapping[str, Options]) -> list[str
     """Say which variants no browser can take, where the generic profile is of browsers."""
     if not device(generic.device).webgl:
         return []
-    newer = [name for name, options in variants.items() if options.target().glsl > WEB_GLSL]
+    targets = {name: options.target() for name, options in variants.items()}
+    newer = [name for name, t in targets.items() if t.glsl > WEB_GLSL and not t.wgsl]
     if not newer:
         return []
     return [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
 from .gl import asked, load_gles
+from .renderers import matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +58,11 @@ class DeviceInfo:
     def draws_half_float(self) -> bool:
         """Whether 16-bit float textures are color-renderable."""
         return self.draws_float or _HALF_FLOAT in self.extensions
+
+    def is_for(self, variant: Mapping[str, Any]) -> bool:
+        """Whether a variant, as a schedule lists it, is for this renderer."""
+        chosen = matches(variant["renderers"], self.renderer)
+        return chosen and not matches(variant["others"], self.renderer)
 
     def check(self, requires: Requires) -> None:
         """Raise an error if the device lacks a requirement of a build.

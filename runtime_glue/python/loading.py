@@ -15,7 +15,6 @@ from . import rules
 from .document import SCHEDULE, malformed, read_document, validate
 from .files import read_shader, read_variant, read_weights
 from .files import resolve as resolve_path
-from .renderers import matches
 from .schedule import (
     Buffer,
     Build,
@@ -51,7 +50,8 @@ def load(
     Args:
         folder: the build folder.
         sizes: dynamic sizes by name; others keep their defaults.
-        device: the GL that will run the build: ``HeadlessContext.info()`` or :func:`query_device`.
+        device: the GL, or WebGPU device, that will run the build: ``HeadlessContext.info()`` or
+            :func:`query_device`.
         variant: the name of the variant to load; overrides ``device``.
 
     Raises:
@@ -112,15 +112,11 @@ def _chosen(
         return _opened(folder, entries[names.index(variant)])
     if device is not None:
         for entry in entries:
-            if _is_for(entry, device.renderer):
+            if device.is_for(entry):
                 found = _opened(folder, entry)
                 if _runs(found[1], device, sizes or {}):
                     return found
     return document, generic
-
-
-def _is_for(entry: Mapping[str, Any], renderer: str) -> bool:
-    return matches(entry["renderers"], renderer) and not matches(entry["others"], renderer)
 
 
 def _opened(folder: Path, entry: Mapping[str, Any]) -> tuple[dict[str, Any], Build]:

@@ -41,7 +41,7 @@ export class Build {
  * `digest` is SHA-256 for pages without `crypto.subtle`. With `trusted` only the schedule's version is
  * checked; by default a build of fixed sizes with a matching checksum is trusted, because the compiler
  * made the same checks. Modules that are not needed are not fetched. If the build has variants, the
- * variant for the context `gl` is fetched; without `gl`, the generic build.
+ * variant for the context `gl`, or for the WebGPU device `device`, is fetched; without, the generic build.
  */
 export async function load(url, sizes, options = {}) {
   const subtle = globalThis.crypto?.subtle;
@@ -50,6 +50,7 @@ export async function load(url, sizes, options = {}) {
     digest = subtle && ((bytes) => subtle.digest("SHA-256", bytes)),
     trusted,
     gl,
+    device = gl,
   } = options;
   const base = new URL(`${url}`.replace(/\/*$/, "/"), globalThis.document?.baseURI).href;
   const open = async (text) => {
@@ -67,9 +68,9 @@ export async function load(url, sizes, options = {}) {
   };
   try {
     let build = await open(await fetchSchedule(base, get));
-    if (gl && build.variants) {
+    if (device && build.variants) {
       const { pick } = await import("./variants.js");
-      build = await pick(build, sizes, gl, get, open);
+      build = await pick(build, sizes, device, get, open);
     }
     const { files } = build;
     const paths = [...new Set(build.passes.flatMap(shadersOf))].sort();

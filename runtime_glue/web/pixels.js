@@ -54,9 +54,8 @@ export function pictureOf(port, texture) {
 
 /** Refuse, with SG0605, a source that is not of the size of an input that is a picture. */
 export function checkPicture(source, { width, height }) {
-  const sizeOf = (side) => source[`natural${side}`] ?? source[`video${side}`] ?? source[`display${side}`];
-  const columns = sizeOf("Width") ?? source.width;
-  const rows = sizeOf("Height") ?? source.height;
+  const columns = source.naturalWidth ?? source.videoWidth ?? source.displayWidth ?? source.width;
+  const rows = source.naturalHeight ?? source.videoHeight ?? source.displayHeight ?? source.height;
   if (columns === width && rows === height) return;
   const found = columns
     ? `the picture is ${rows}x${columns},`

@@ -7,11 +7,13 @@ const identifier = f.text(0, 256, "^[A-Za-z_][A-Za-z0-9_]*$");
 const path = f.text(0, 1024, "^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$");
 const sha256 = f.text(0, undefined, "^[0-9a-f]{64}$");
 const patterns = f.list(0, 1024, f.text(0, 256, "^[a-z0-9?* ]+$"));
+const wgsl = f.oneOf("core", "f16");
 const variant = f.members({
   name: name,
   schedule: path,
   renderers: patterns,
-  others: patterns,});
+  others: patterns,}, {
+  wgsl: wgsl,});
 const offset = f.integer(0, 1099511627776);
 const size = f.integer(1, 1099511627776);
 const term = f.either(f.integer(-9007199254740991, 9007199254740991), f.text(0, 64));
@@ -57,7 +59,7 @@ const requires = f.members({
   workgroup_invocations: limit,
   workgroup_count: limit,}),}, {
   glsl: f.oneOf(300, 310, 320),
-  wgsl: f.oneOf("core", "f16"),
+  wgsl: wgsl,
   extensions: f.list(1, 16, f.oneOf("GL_OES_EGL_image_external_essl3"), true),});
 const shape = f.list(0, 8, count);
 const dtype = f.oneOf("float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool");

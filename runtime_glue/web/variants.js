@@ -1,6 +1,5 @@
-// Pick the variant of a build for a context. Fetched only where a build has variants.
+// Pick the variant of a build for a context or a WebGPU device. Fetched only where a build has variants.
 
-import { checkRequirements } from "./device.js";
 import { malformed, SCHEDULE } from "./document.js";
 import { ShadergenError } from "./errors.js";
 import { MAX_SCHEDULE_BYTES, resolve, textOf } from "./files.js";
@@ -8,19 +7,21 @@ import { MAX_SCHEDULE_BYTES, resolve, textOf } from "./files.js";
 const MARKS = ["r", "tm"];
 
 /**
- * Return the first variant for the context's renderer whose requirements the context meets, at
+ * Return the first variant for the context's renderer, or for WebGPU, whose requirements are met, at
  * `sizes` where they are given; the build itself where there is none. `open` makes a build of the
  * text of a schedule.
  */
-export async function pick(build, sizes, gl, get, open) {
-  const words = wordsOf(rendererOf(gl));
+export async function pick(build, sizes, device, get, open) {
+  const onGl = Boolean(device.getParameter);
+  const { checkRequirements } = await (onGl ? import("./device.js") : import("./webgpu/device.js"));
+  const words = onGl && wordsOf(rendererOf(device));
   const matched = (patterns) => patterns.some((pattern) => matches(pattern, words));
-  for (const { name, schedule, renderers, others } of build.variants) {
-    if (!matched(renderers) || matched(others)) continue;
+  for (const { name, schedule, renderers, others, wgsl } of build.variants) {
+    if (onGl ? !matched(renderers) || matched(others) : !wgsl) continue;
     const found = await openVariant(build.url, schedule, get, open);
     found.variant = found.source.variant = name; // of the source: for other sizes, too
     try {
-      checkRequirements(gl, sizes ? found.resized(sizes) : found);
+      checkRequirements(device, sizes ? found.resized(sizes) : found);
       return found;
     } catch (error) {
       if (error.code !== "SG0602" && error.code !== "SG0605") throw error;

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
-from support.onnx_models import node, normal
+from shadergen.compiler.device_list import parse_devices
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options
+from support.onnx_models import node, normal, typed_model
 from support.runtime_models import Model
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEIGHT, WIDTH = 5, 7
 RNG = np.random.default_rng(0)
@@ -64,3 +70,14 @@ def flat(pixels: np.ndarray) -> list[int]:
 
 def picture(pixels: np.ndarray = PIXELS, mode: str = "RGB") -> Image.Image:
     return Image.fromarray(pixels).convert(mode)
+
+
+def both(folder: Path) -> None:
+    """Write a build of WebGL 2 with a variant for WebGPU."""
+    model = BUILDS["rgb"][0]()
+    proto = typed_model(model.nodes, model.weights, model.feeds, model.outputs, opset=20)
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(proto.SerializeToString())
+    generic, variants = parse_devices("webgl2-min,webgpu")
+    options = Options(device=generic, variants=variants, validate=False)
+    compile_model(folder / "model.onnx", folder / "build", options)

@@ -116,9 +116,9 @@ constexpr Form table[] = {
     {Kind::array, Pattern::any, false, false, false, false, 3, 11, 3, 0, 0, 0},
     {Kind::text, Pattern::renderer, false, false, false, false, 3, 9, 0, 0, 0, 0},
     {Kind::array, Pattern::any, false, false, false, false, 6, 4, 100, 0, 0, 0},
-    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 193, 4},
+    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 193, 5},
     {Kind::array, Pattern::any, false, false, false, false, 3, 2, 102, 0, 0, 0},
-    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 197, 15},
+    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 198, 15},
 };
 
 constexpr Member members[] = {
@@ -319,6 +319,7 @@ constexpr Member members[] = {
     {1021, 55, true},
     {1030, 101, true},
     {1040, 101, true},
+    {333, 5, false},
     {646, 0, true},
     {1047, 1, true},
     {738, 2, false},

@@ -44,6 +44,10 @@ class DeviceInfo:
     features: frozenset[str]
     limits: Mapping[str, int]
 
+    def is_for(self, variant: Mapping[str, Any]) -> bool:
+        """Whether a variant, as a schedule lists it, is for WebGPU."""
+        return "wgsl" in variant
+
     def check(self, requires: Requires) -> None:
         """Raise an error if the device lacks a requirement of a build.
 

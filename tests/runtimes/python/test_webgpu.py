@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support import runtime_models as models
+from support.onnx_models import typed_model
 from support.runtime_builds import RuntimeBuild, webgpu_builds
 from support.webgpu import context as context_of
 
+from shadergen.compiler.device_list import parse_devices
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options
+from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import HeadlessContext, load
 from shadergen.runtime_glue.python import Runner as GlRunner
@@ -208,3 +213,28 @@ def test_an_adapter_is_found_by_a_part_of_its_name(context):
     with pytest.raises(ShadergenError, match="no WebGPU adapter is called 'nothing like it'") as e:
         webgpu.HeadlessContext("nothing like it")
     assert name in e.value.supported
+
+
+def test_a_variant_for_webgpu_is_for_webgpu_alone(context, device, tmp_path):
+    case = RuntimeBuild("residual", models.residual, WEBGPU)
+    model = case.model()
+    proto = typed_model(model.nodes, model.weights, model.feeds, model.outputs, opset=20)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    generic, variants = parse_devices("gles30,webgpu")
+    folder = tmp_path / "build"
+    options = Options(device=generic, variants=variants, validate=False)
+    compile_model(tmp_path / "model.onnx", folder, options)
+    assert load(folder).requires.wgsl is None
+    found = load(folder, device=device)
+    assert (found.variant, found.requires.wgsl) == ("webgpu", "core")
+    with HeadlessContext() as gl:
+        assert load(folder, device=gl.info()).variant == ""
+    report = verify_model(tmp_path / "model.onnx", options)
+    assert report.ok
+    assert {o.variant for o in report.outputs} == {"", "webgpu"}
+
+
+def test_builds_for_webgpu_alone_may_differ_in_features(device, tmp_path):
+    assert parse_devices("webgpu-f16,webgpu") == ("webgpu", ("webgpu-f16",))
+    with pytest.raises(ShadergenError, match="not supported"):
+        parse_devices("webgpu,adreno-7xx")

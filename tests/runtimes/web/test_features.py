@@ -19,6 +19,7 @@ from support.picture_builds import (
     RNG,
     WIDTH,
     ask,
+    both,
     flat,
     picture,
 )
@@ -40,6 +41,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for name, (model, options) in BUILDS.items():
         RuntimeBuild(name, model, {**FRAGMENT, **options}).write(folder / name)
     RuntimeBuild("wgsl", BUILDS["rgb"][0], {"device": "webgpu"}).write(folder / "wgsl")
+    both(folder / "both")
     without_compute(folder / "open")
     folders = {
         "web": ROOT / "runtime_glue" / "web",
@@ -323,3 +325,12 @@ def test_what_is_shown_is_what_a_person_sees(page: Any) -> None:
     assert seen.shape == (50, 70, 3)
     assert np.abs(seen[5, 5].astype(int) - (120, 10, 10)).max() <= 1
     np.testing.assert_allclose(seen[45, 65], pixels[-1, -1, :3] / 2, atol=1)
+
+
+def test_software_runs_webgl_where_there_is_a_choice(page: Any) -> None:
+    values = (np.arange(105) / 105).tolist()
+    page.evaluate("async () => { window.g = await import('/tests/webgpu_features.js'); }")
+    for build, webgpu in (("both", False), ("rgb", False), ("wgsl", True)):
+        found = ask(page, "g.opened(a[0], a[1])", f"/builds/{build}/build", values)
+        assert found["webgpu"] == webgpu, build
+        np.testing.assert_allclose(found["numbers"], np.array(values) * 0.5, atol=1e-6)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from support.browser import ROOT, VULKAN, chromium, served
-from support.picture_builds import BUILDS, HEIGHT, PIXELS, RGB, WIDTH, ask, flat, picture
+from support.picture_builds import BUILDS, HEIGHT, PIXELS, RGB, WIDTH, ask, both, flat, picture
 from support.runtime_builds import FRAGMENT, RuntimeBuild, webgpu_builds, write
 
 from shadergen.compiler import pictures
@@ -26,6 +26,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for name, (model, options) in BUILDS.items():
         RuntimeBuild(name, model, {"device": "webgpu", **options}).write(shown / name)
     RuntimeBuild("gl", BUILDS["rgb"][0], FRAGMENT).write(shown / "gl")
+    both(shown / "both")
     folders = {
         "web": ROOT / "runtime_glue" / "web",
         "tests": ROOT / "tests" / "runtimes" / "web",
@@ -179,3 +180,18 @@ def test_what_does_not_fit_is_refused_by_name(
     )
     assert says in error["what"]
     assert error["code"] in ("SG0605", "SG0604", "SG0602", "SG0601")
+
+
+VALUES = (np.arange(105) / 105).tolist()
+
+
+@pytest.mark.parametrize(("build", "variant"), [("both", "webgpu"), ("rgb", ""), ("gl", None)])
+def test_one_import_chooses(features: Any, build: str, variant: str | None) -> None:
+    call = "g.refusal(async () => { window.found = await g.opened(a[0], a[1]); })"
+    error = ask(features, call, f"/pictures/{build}/build", VALUES)
+    if variant is None:  # this browser has no WebGL
+        assert error is not None
+        return
+    found = features.evaluate("window.found")
+    assert (found["variant"], found["webgpu"]) == (variant, True)
+    np.testing.assert_allclose(found["numbers"], np.array(VALUES) * 0.5, atol=1e-6)

@@ -5,6 +5,18 @@ import { imageData, refusal, sources } from "/tests/features.js";
 
 export { imageData, load, refusal, Runner };
 
+/** Return what open() chooses for a build: its variant, what it runs on, and what it computes. */
+export async function opened(name, values) {
+  const { open } = await import("/web/auto.js");
+  const made = await open(name);
+  made.upload("x", Float32Array.from(values));
+  made.run();
+  const found = { variant: made.build.variant ?? "", webgpu: Boolean(made.device) };
+  found.numbers = [...(await made.read())];
+  made.close();
+  return found;
+}
+
 const said = [];
 
 export async function device() {
