@@ -1,20 +1,21 @@
-// The contenders of bench/web.py, on one page. Each is {name, frame, resident}: a frame from numbers
-// in memory to numbers in memory, and one from an input that stays on the GPU to an output there.
+// The contenders of bench/web.py, on one page for each network. Each is {name, frame, resident}: a frame
+// from numbers in memory to numbers in memory, and one from an input that stays on the GPU to an output
+// there.
 
-import { load, Runner } from "/shadergen/shadergen.js";
-
-const [HEIGHT, WIDTH] = [360, 640];
 const SLICE = 1000; // milliseconds of frames in a turn: what disturbs short frames evens out
 
 async function numbers(name) {
   return new Float32Array(await (await fetch(`/model/${name}.f32`)).arrayBuffer());
 }
 
-async function own(build) {
+async function onWebGl() {
+  const { load, Runner } = await import("/shadergen/shadergen.js");
   const gl = document.createElement("canvas").getContext("webgl2");
-  const runner = new Runner(await load(`/model/${build}`), gl);
+  const runner = new Runner(await load("/model/webgl"), gl);
   await runner.init();
   const [{ name }] = runner.build.inputs;
+  const [output] = runner.build.outputs;
+  const { kind } = runner.build.textures.find((texture) => texture.name === output.texture);
   return {
     frame: async (x) => {
       runner.upload(name, x);
@@ -25,19 +26,41 @@ async function own(build) {
       runner.run();
       const texture = runner.outputTexture();
       const framebuffer = gl.createFramebuffer();
-      gl.bindFramebuffer(gl.READ_FRAMEBUFFER, framebuffer);
-      const point = gl.COLOR_ATTACHMENT0;
-      gl.framebufferTexture2D(gl.READ_FRAMEBUFFER, point, gl.TEXTURE_2D, texture, 0);
+      const [target, point] = [gl.READ_FRAMEBUFFER, gl.COLOR_ATTACHMENT0];
+      gl.bindFramebuffer(target, framebuffer);
+      if (kind === "array") gl.framebufferTextureLayer(target, point, texture, 0, 0);
+      else gl.framebufferTexture2D(target, point, gl.TEXTURE_2D, texture, 0);
       gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.FLOAT, new Float32Array(4)); // waits
       gl.deleteFramebuffer(framebuffer);
     },
   };
 }
 
-async function tensorflow(layers) {
+async function onWebGpu() {
+  const { load, requestDevice, Runner } = await import("/shadergen/webgpu/index.js");
+  const device = await requestDevice();
+  const runner = new Runner(await load("/model/webgpu"), device);
+  await runner.init();
+  const [{ name }] = runner.build.inputs;
+  return {
+    frame: async (x) => {
+      runner.upload(name, x);
+      runner.run();
+      return runner.read();
+    },
+    resident: async () => {
+      runner.run();
+      await device.queue.onSubmittedWorkDone();
+    },
+  };
+}
+
+async function tensorflow({ layers, shape: [, , height, width] }, backend) {
+  if (!layers.length) throw Error("it reads no ONNX");
   await import("/tfjs/tf.min.js");
+  if (backend === "webgpu") await import("/tfjs-webgpu/tf-backend-webgpu.min.js");
   const { tf } = globalThis;
-  await tf.setBackend("webgl");
+  if (!(await tf.setBackend(backend))) throw Error(`there is no backend ${backend}`);
   const weights = [];
   for (const { kernel, bias, shape } of layers) {
     weights.push([tf.tensor4d(await numbers(kernel), shape), tf.tensor1d(await numbers(bias))]);
@@ -55,14 +78,16 @@ async function tensorflow(layers) {
   return {
     version: tf.version.tfjs,
     frame: async (x) => {
+      await tf.setBackend(backend);
       kept?.dispose();
-      kept = tf.tensor4d(x, [1, HEIGHT, WIDTH, 1]);
+      kept = tf.tensor4d(x, [1, height, width, 1]);
       const y = apply(kept);
       const result = await y.data();
       y.dispose();
       return result;
     },
     resident: async () => {
+      await tf.setBackend(backend);
       const y = apply(kept);
       const one = tf.slice(y, [0, 0, 0, 0], [1, 1, 1, 1]);
       await one.data(); // waits
@@ -71,7 +96,7 @@ async function tensorflow(layers) {
   };
 }
 
-async function onnxruntime(provider) {
+async function onnxruntime({ input, shape }, provider) {
   const ort = await import("/ort/ort.all.min.mjs");
   ort.env.wasm.wasmPaths = "/ort/";
   ort.env.logLevel = "fatal";
@@ -81,35 +106,45 @@ async function onnxruntime(provider) {
   return {
     version: ort.env.versions.web,
     frame: async (x) => {
-      const feeds = { x: new ort.Tensor("float32", x, [1, 1, HEIGHT, WIDTH]) };
-      return (await session.run(feeds)).y.data;
+      const results = await session.run({ [input]: new ort.Tensor("float32", x, shape) });
+      return results[session.outputNames[0]].data;
     },
   };
 }
 
 const CONTENDERS = {
-  "shadergen": () => own("build"),
-  "TensorFlow.js, WebGL": tensorflow,
-  "onnxruntime-web, WASM": () => onnxruntime("wasm"),
-  "onnxruntime-web, WebGL": () => onnxruntime("webgl"),
+  "shadergen, WebGL 2": onWebGl,
+  "shadergen, WebGPU": onWebGpu,
+  "TensorFlow.js, WebGL": (model) => tensorflow(model, "webgl"),
+  "TensorFlow.js, WebGPU": (model) => tensorflow(model, "webgpu"),
+  "onnxruntime-web, WASM": (model) => onnxruntime(model, "wasm"),
+  "onnxruntime-web, WebGL": (model) => onnxruntime(model, "webgl"),
+  "onnxruntime-web, WebGPU": (model) => onnxruntime(model, "webgpu"),
 };
 
+/** Return the bytes that the page has fetched so far. */
+const fetched = () =>
+  performance.getEntriesByType("resource").reduce((sum, entry) => sum + entry.encodedBodySize, 0);
+
 /** Return what each contender took and how far it is from the first; those that fail, why. */
-export async function compare(layers, turns) {
+export async function compare(model, turns, against) {
+  performance.setResourceTimingBufferSize(10000);
   const x = await numbers("x");
   const results = {};
   const running = {};
   let reference = null;
-  for (const [name, start] of Object.entries(CONTENDERS)) {
+  const isChosen = ([name]) =>
+    !against.length || ["shadergen", ...against].some((word) => name.toLowerCase().includes(word));
+  for (const [name, start] of Object.entries(CONTENDERS).filter(isChosen)) {
     try {
-      const begun = performance.now();
-      const contender = await start(layers);
+      const [begun, before] = [performance.now(), fetched()];
+      const contender = await start(model);
       const y = await contender.frame(x);
+      const [first, bytes] = [performance.now() - begun, fetched() - before];
       reference ??= y;
       const error = y.reduce((worst, v, i) => Math.max(worst, Math.abs(v - reference[i])), 0);
-      const first = performance.now() - begun;
       running[name] = contender;
-      results[name] = { version: contender.version, first, error, frame: [], resident: [] };
+      results[name] = { version: contender.version, first, bytes, error, frame: [], resident: [] };
     } catch (error) {
       results[name] = { failed: `${error.message ?? error}` };
     }

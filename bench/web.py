@@ -1,12 +1,14 @@
-"""Compare with TensorFlow.js and onnxruntime-web: ESPCN, 360x640 to 720x1280, in one page.
+"""Compare with TensorFlow.js and onnxruntime-web in Chromium: networks on WebGL 2 and WebGPU.
 
-    python bench/web.py [--turns N] [--angle swiftshader | gl-egl] [--device PROFILE]
+    python bench/web.py [--networks espcn,resnet] [--turns N] [--angle swiftshader | gl-egl]
+                        [--device PROFILE]
 
-Chromium runs without a screen. WebGL is computed by its own SwiftShader, for all alike, or with
-gl-egl by the system's OpenGL ES, which is a GPU where there is one: then --device webgl2-min is
-right for this project's build. The others come from npm, into
-.build/web. They take turns of one second or one frame, after a frame that does not count; medians
-are printed.
+Chromium runs without a screen. WebGL and WebGPU are computed by its own SwiftShader, for all alike,
+or WebGL with gl-egl by the system's OpenGL ES, which is a GPU where there is one: then --device
+webgl2-min is right for this project's build for WebGL. The others come from npm, into .build/web.
+Each network has a page of its own. The contenders take turns of one second or one frame, after a
+frame that does not count; medians are printed. TensorFlow.js reads no ONNX: only ESPCN is written
+for it.
 """
 
 from __future__ import annotations
@@ -16,26 +18,30 @@ import json
 import subprocess
 import sys
 import tempfile
+from math import prod
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import h5py
-import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
+from comparison.networks import ENTRIES, Model, prepare  # noqa: E402
 from support.browser import chromium, served  # noqa: E402
 
 import shadergen  # noqa: E402
 
-PACKAGES = ("@tensorflow/tfjs@4.22.0", "onnxruntime-web@1.30.0")
+PACKAGES = (
+    "@tensorflow/tfjs@4.22.0",
+    "@tensorflow/tfjs-backend-webgpu@4.22.0",
+    "onnxruntime-web@1.30.0",
+)
 NPM = ROOT / ".build" / "web"
-HEIGHT, WIDTH = 360, 640
-ESPCN = ROOT / "examples" / "espcn" / "espcn_x2.h5"
+NETWORKS = ("ESPCN", "ACNet", "U-Net", "Fast style transfer", "MobileNet v2", "ResNet-18")
+OWN = ("shadergen, WebGL 2", "shadergen, WebGPU")
 
 
 def install() -> Path:
@@ -48,108 +54,111 @@ def install() -> Path:
     return modules
 
 
-def weights() -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return kernel, HWIO, and bias of each convolution of the shipped network."""
-    found = []
-    with h5py.File(ESPCN) as file:
-        for name in ("conv1", "conv2", "conv3"):
-            parts: dict[str, np.ndarray] = {}
-            file["model_weights"][name].visititems(
-                lambda path, item, parts=parts: (
-                    parts.update({path.rpartition("/")[2]: item[()]})
-                    if isinstance(item, h5py.Dataset)
-                    else None
-                )
-            )
-            kernel = next(v for k, v in parts.items() if k.startswith("kernel"))
-            found.append((kernel, next(v for k, v in parts.items() if k.startswith("bias"))))
-    return found
+def write_model(model: Model, folder: Path, device: str) -> dict[str, Any]:
+    """Write all forms of a network and its input; return what the page must know of it."""
+    for name, profile in (("webgl", device), ("webgpu", "webgpu")):
+        shadergen.compile_model(model.path, folder / name, device=profile, validate=False)
+    (folder / "model.onnx").write_bytes(model.path.read_bytes())
+    model.x.astype("<f4").tofile(folder / "x.f32")
+    layers = _convolutions(model, folder) if model.name == "ESPCN" else []
+    return {"input": model.input_name, "shape": list(model.x.shape), "layers": layers}
 
 
-def write_onnx(path: Path) -> None:
-    """Write the network as ONNX, with the pixel shuffle that Keras means."""
-    nodes, tensors, value = [], [], "x"
-    layers = weights()
-    for i, (kernel, bias) in enumerate(layers):
-        tensors.append(numpy_helper.from_array(kernel.transpose(3, 2, 0, 1).copy(), f"w{i}"))
-        tensors.append(numpy_helper.from_array(bias, f"b{i}"))
-        pads = [kernel.shape[0] // 2] * 4
-        nodes.append(helper.make_node("Conv", [value, f"w{i}", f"b{i}"], [f"c{i}"], pads=pads))
-        value = f"c{i}"
-        if i < len(layers) - 1:
-            nodes.append(helper.make_node("Tanh", [value], [f"t{i}"]))
-            value = f"t{i}"
-    nodes.append(helper.make_node("DepthToSpace", [value], ["y"], blocksize=2))
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, HEIGHT, WIDTH])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1, 2 * HEIGHT, 2 * WIDTH])
-    graph = helper.make_graph(nodes, "espcn", [x], [y], tensors)
-    opsets = [helper.make_opsetid("", 13)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-
-
-def write_model(folder: Path, device: str) -> list[dict[str, Any]]:
-    """Write all forms of the network and an input; return the names of the layers."""
-    size = f"{HEIGHT}x{WIDTH}"
-    options = {"input_size": size, "device": device, "validate": False}
-    shadergen.compile_model(ESPCN, folder / "build", **options)
-    write_onnx(folder / "model.onnx")
-    x = np.random.default_rng(0).random((1, HEIGHT, WIDTH, 1), np.float32)
-    x.astype("<f4").tofile(folder / "x.f32")
+def _convolutions(model: Model, folder: Path) -> list[dict[str, Any]]:
+    """Write the kernel, HWIO, and bias of each convolution of ESPCN, in their order."""
+    graph = onnx.load(model.path).graph
+    weights = {w.name: numpy_helper.to_array(w) for w in graph.initializer}
     layers = []
-    for i, (kernel, bias) in enumerate(weights()):
+    for i, node in enumerate(n for n in graph.node if n.op_type == "Conv"):
+        kernel = weights[node.input[1]].transpose(2, 3, 1, 0)
         kernel.astype("<f4").tofile(folder / f"kernel{i}.f32")
-        bias.astype("<f4").tofile(folder / f"bias{i}.f32")
-        layers.append({"kernel": f"kernel{i}", "bias": f"bias{i}", "shape": list(kernel.shape)})
+        weights[node.input[2]].astype("<f4").tofile(folder / f"bias{i}.f32")
+        shape = list(kernel.shape)
+        layers.append({"kernel": f"kernel{i}", "bias": f"bias{i}", "shape": shape})
     return layers
 
 
-def compare(turns: int, angle: str, device: str) -> dict[str, Any]:
+def compare(
+    model: Model, turns: int, angle: str, device: str, against: list[str]
+) -> dict[str, Any]:
+    """Return what each contender took, and the version of the browser."""
     modules = install()
     with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder)
-        layers = write_model(model, device)
+        told = write_model(model, Path(folder), device)
         folders = {
-            "model": model,
+            "model": Path(folder),
             "bench": ROOT / "bench",
             "shadergen": ROOT / "runtime_glue" / "web",
             "tfjs": modules / "@tensorflow" / "tfjs" / "dist",
+            "tfjs-webgpu": modules / "@tensorflow" / "tfjs-backend-webgpu" / "dist",
             "ort": modules / "onnxruntime-web" / "dist",
         }
         with served(**folders) as address, chromium(angle) as browser:
             page = browser.new_page()
             page.set_default_timeout(0)
             page.goto(address)
-            script = "async ([l, t]) => (await import('/bench/web.js')).compare(l, t)"
-            results: dict[str, Any] = page.evaluate(script, [layers, turns])
+            script = "async (a) => (await import('/bench/web.js')).compare(...a)"
+            results: dict[str, Any] = page.evaluate(script, [told, turns, against])
             results["browser"] = browser.version
     return results
 
 
+def show(name: str, results: dict[str, Any]) -> dict[str, float]:
+    """Print what the contenders took; return the milliseconds of a frame of each."""
+    print(f"{name}, Chromium {results.pop('browser')}, medians of milliseconds", flush=True)
+    frames = {}
+    for contender, result in results.items():
+        if "failed" in result:
+            print(f"  {contender:26} failed: {result['failed'][:100]}")
+            continue
+        frames[contender] = median(result["frame"])
+        line = f"  {contender:26} start {result['first']:7.0f}   frame {frames[contender]:8.1f}"
+        if result["resident"]:
+            line += f"   resident {median(result['resident']):8.1f}"
+        line += f"   {result['bytes'] / 1e3:7.0f} kB"
+        print(f"{line}   error {result['error']:.1e}", flush=True)
+    return frames
+
+
+def ratios(measured: dict[str, dict[str, float]]) -> None:
+    """Print by how much the build for WebGPU is faster, by network and in geometric mean."""
+    rivals = dict.fromkeys(name for frames in measured.values() for name in frames)
+    for rival in rivals:
+        if rival == OWN[1]:
+            continue
+        found = [f[rival] / f[OWN[1]] for f in measured.values() if rival in f and OWN[1] in f]
+        mean = prod(found) ** (1 / len(found))
+        each = ", ".join(f"{ratio:.2f}" for ratio in found)
+        print(f"{OWN[1]} is {mean:.2f} times as fast as {rival} ({each})")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--networks", default="", help="words in their names, with commas")
+    parser.add_argument("--against", default="", help="words in names of others, with commas")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--angle", default="swiftshader", choices=("swiftshader", "gl-egl"))
-    parser.add_argument("--device", default="swiftshader", help="of this project's build")
+    parser.add_argument("--device", default="swiftshader", help="of the build for WebGL")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    results = compare(arguments.turns, arguments.angle, arguments.device)
+    words, against = (
+        [word.lower() for word in text.split(",") if word]
+        for text in (arguments.networks, arguments.against)
+    )
+    chosen = [n for n in NETWORKS if not words or any(word in n.lower() for word in words)]
+    measured, everything = {}, {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in chosen:
+            (entry,) = (e for e in ENTRIES if e.name == name)
+            model = prepare(entry, Path(scratch))
+            results = compare(model, arguments.turns, arguments.angle, arguments.device, against)
+            everything[name] = dict(results)
+            if not arguments.json:
+                measured[name] = show(name, results)
     if arguments.json:
-        print(json.dumps(results, indent=1))
-        return
-    if "failed" in results["shadergen"]:
-        sys.exit(results["shadergen"]["failed"])
-    print(f"Chromium {results.pop('browser')}, ESPCN {HEIGHT}x{WIDTH}, medians of milliseconds")
-    own = {kind: median(results["shadergen"][kind]) for kind in ("frame", "resident")}
-    for name, result in results.items():
-        if "failed" in result:
-            print(f"{name:24} failed: {result['failed'][:100]}")
-            continue
-        line = f"{name:24} {result['version'] or '':8} start {result['first']:7.0f}"
-        for kind in ("frame", "resident"):
-            if result[kind]:
-                took = median(result[kind])
-                line += f"   {kind} {took:7.1f} ({took / own[kind]:5.1f}x)"
-        print(f"{line}   error {result['error']:.1e}")
+        print(json.dumps(everything, indent=1))
+    else:
+        ratios(measured)
 
 
 if __name__ == "__main__":

@@ -219,6 +219,13 @@ class Options:
             raise invalid("glsl", self.glsl, "nothing", f"{where}, whose shaders are WGSL")
         if self.fetch not in ("auto", "texel", "sample"):
             raise invalid("fetch", self.fetch, "texel, sample", f"{where}, which reads no images")
+        if self.embed is not None:
+            raise ShadergenError(
+                "SG0301",
+                f"--embed {self.embed} needs OpenGL ES, {where}",
+                why="the C++ runtime, which reads embedded builds, runs no WGSL",
+                help="leave --embed out",
+            )
         if self.input_external:
             raise ShadergenError(
                 "SG0301",

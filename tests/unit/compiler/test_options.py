@@ -73,3 +73,25 @@ def test_the_earlier_name_of_an_option_is_taken_with_a_note(tmp_path: Path, shad
     assert ran.code == 0
     assert "note: --pairs is now called --fuse-separable" in ran.err
     assert "--pairs" not in shadergen("compile", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"glsl": 310}, "--glsl 310"),
+        ({"fetch": "image"}, "--fetch image"),
+        ({"embed": "c"}, "--embed c needs OpenGL ES"),
+        ({"input_external": True}, "--input-external needs OpenGL ES"),
+    ],
+)
+def test_options_of_opengl_es_are_refused_for_webgpu(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ShadergenError, match=says) as error:
+        Options(device="webgpu", **options).target()
+    assert error.value.code == "SG0301"
+    assert "--device webgpu is WebGPU" in error.value.render()
+
+
+def test_a_target_names_its_language() -> None:
+    assert Options(device="webgpu").target().language == "WGSL"
+    assert Options(device="gles31-min").target().language == "GLSL ES 310"
+    assert not Options(device="webgpu").target().lacks_compute
