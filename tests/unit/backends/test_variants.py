@@ -26,6 +26,7 @@ def build_of(weights: bytes, **sources: str) -> BuildFiles:
     schedule = {
         "format": "shadergen",
         "version": "5.4",
+        "requires": {"glsl": 300},
         "generator": "test",
         "model": "net",
         "weights": {"file": "weights.bin", "size": file.size, "sha256": file.sha256()},
