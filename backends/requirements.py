@@ -52,7 +52,7 @@ def requirements(
         **(wgsl if target.wgsl else {"glsl": target.glsl}),
         "color_buffer": color if floats else "none",
         **({"extensions": [EXTERNAL]} if external else {}),
-        "limits": _limits(passes, textures, buffers, extents),
+        "limits": _limits(passes, textures, buffers, extents, target.wgsl is not None),
     }
 
 
@@ -61,13 +61,17 @@ def _limits(
     textures: Members,
     buffers: Members,
     extents: Sequence[tuple[int, str]],
+    layered: bool,
 ) -> dict[str, Any]:
+    """Return the limits; ``layered``: all tensors are array textures, also those of kind 2d."""
     draws = [p for p in passes if not isinstance(p, ComputePass)]
     dispatches = [p for p in passes if isinstance(p, ComputePass)]
     groups = (number for p in dispatches for number in p.groups)
     return {
         "texture_size": _largest_extent(extents),
-        "array_texture_layers": _most(t["layers"] for t in textures if t["kind"] == "array"),
+        "array_texture_layers": _most(
+            t["layers"] for t in textures if layered or t["kind"] == "array"
+        ),
         "texture_units": _samplers(draws),
         "draw_buffers": _most(len(p.layers) for p in draws),
         "uniform_block_size": _most(b["size"] for b in buffers if b["kind"] == "uniform"),

@@ -11,8 +11,9 @@ concatenation, it is a pass of its own.
 
 A draw must not sample a texture while drawing to its other layers: OpenGL ES leaves such a feedback
 loop undefined (ES 3.2, section 9.3.1). So a part is also copied if a fragment pass that writes it
-reads the same array texture. Compute passes are free to: only equal texels conflict there. Of 2D
-textures, each layer is a texture of its own.
+reads the same array texture. In OpenGL ES, compute passes are free to: only equal texels conflict
+there. On WebGPU they are not: a texture that a dispatch stores to has no other use. Of 2D textures,
+each layer is a texture of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def alias_planes(graph: Graph, context: Context) -> Graph:
     """Mark nodes that compute nothing as aliases, and insert the copies they need."""
     excluded: set[Node] = set()
     while True:
-        plan = _Plan(graph, excluded)
+        plan = _Plan(graph, excluded, webgpu=context.target.wgsl is not None)
         if not (found := plan.feedback()):
             break
         excluded |= found
@@ -78,6 +79,7 @@ class _Plan:
     Attributes:
         graph: where kernels are chosen.
         excluded: concatenations that must be passes of their own.
+        webgpu: whether dispatches must not read what they store to.
         places: of tensors in another tensor's texture.
         aliases: nodes that compute nothing, in order.
         copies: the copied operands of concatenations.
@@ -86,6 +88,7 @@ class _Plan:
 
     graph: Graph
     excluded: set[Node]
+    webgpu: bool
     places: dict[Value, Place] = field(default_factory=dict)
     aliases: dict[Node, None] = field(default_factory=dict)
     copies: dict[Node, list[int]] = field(default_factory=dict)
@@ -174,12 +177,16 @@ class _Plan:
         assert isinstance(value, Result)
         if not _is_array(owner):
             return ""
-        if _draws(value.node) and owner in map(self._owner, tensor_operands(value.node)):
+        if self._conflicts(value.node) and owner in map(self._owner, tensor_operands(value.node)):
             return "is drawn by a pass that samples the same texture"
-        readers = (u for u in self.users.get(value, ()) if _draws(u) and u is not join)
+        readers = (u for u in self.users.get(value, ()) if self._conflicts(u) and u is not join)
         if any(self._owner(u.result) is owner for u in readers):
             return "is sampled by a draw to the same texture"
         return ""
+
+    def _conflicts(self, node: Node) -> bool:
+        """Whether a pass must not read other layers of the array texture that it writes."""
+        return self.webgpu or node.choice.stage != "compute"
 
     def _owner(self, value: Value) -> Value:
         return self.places[value].owner if value in self.places else value
@@ -188,7 +195,7 @@ class _Plan:
         """Return the concatenations whose textures a draw would sample and draw to."""
         bad = set()
         for node in self.graph.nodes:
-            if node not in self.aliases and _draws(node):
+            if node not in self.aliases and self._conflicts(node):
                 owner = self._owner(node.result)
                 if _is_array(owner) and owner in map(self._owner, tensor_operands(node)):
                     bad.add(owner)
@@ -197,10 +204,6 @@ class _Plan:
             if _is_array(owner) and any(self._owner(join.inputs[k]) is owner for k in copied):
                 bad.add(owner)
         return {n for n in self.aliases if self._owner(n.result) in bad}
-
-
-def _draws(node: Node) -> bool:
-    return node.choice.stage != "compute"
 
 
 def _shares(value: Value) -> bool:

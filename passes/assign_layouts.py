@@ -238,7 +238,8 @@ def _place(
     fits = fits and not is_dynamic(layers)  # what lies in rows is looked at below
     fits = fits and all(hint(size) <= limits.texture_size for size in (width, height))
     fits = fits and all(size <= limits.texture_size for size in (width, height))  # others, too
-    fits = fits and (target.textures == "2d" or layers <= limits.array_texture_layers)
+    one_each = target.textures == "2d" and not target.wgsl  # a texture for each layer
+    fits = fits and (one_each or layers <= limits.array_texture_layers)
     folded = None
     if t.in_planes and not fits:
         why = rows_since or _excess((width, height), layers, limits)

@@ -295,9 +295,10 @@ def _check_writes(
             refuse(f"the pass writes {texture.name!r}, an input or a constant", place)
         if write.layer >= texture.layers:
             refuse(f"{texture.name!r} has no layer {write.layer}", place)
-        # a draw may not even sample other layers of the array that it draws to
+        # a draw, or on WebGPU any pass, may not even read other layers of the array that it writes
         is_draw = not isinstance(gpu_pass, ComputePass)
-        layer = ANY_LAYER if is_draw and texture.is_array else write.layer
+        is_alone = is_draw or build.requires.wgsl is not None
+        layer = ANY_LAYER if is_alone and texture.is_array else write.layer
         if (texture.slot, layer) in slots:
             refuse(f"the pass reads what it writes: {texture.name!r} in slot {texture.slot}", place)
         _check_lifetime(texture, index, place)
@@ -342,7 +343,7 @@ def _check_shared(texture: Texture, outputs: set[Ref]) -> None:
 
 def _check_requirements(build: Build) -> None:
     """Check that the stated requirements cover the schedule."""
-    if build.requires.wgsl is None and not build.requires.glsl >= 300:
+    if build.requires.wgsl is None and not build.requires.glsl >= 300:  # JavaScript: undefined
         refuse("glsl or wgsl is required", "requires")
     if build.requires.wgsl is not None:
         _check_wgsl(build)
@@ -382,7 +383,7 @@ def _check_limits(build: Build) -> None:
     used: Use = {}
     for texture in build.textures.values():
         most(used, "texture_size", max(texture.width, texture.height))
-        if texture.is_array:
+        if texture.is_array or build.requires.wgsl is not None:
             most(used, "array_texture_layers", texture.layers)
     for buffer in build.buffers.values():
         kind = "storage_block_size" if buffer.is_storage else "uniform_block_size"

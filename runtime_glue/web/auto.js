@@ -5,34 +5,49 @@
 //     runner.run(video);
 //     runner.draw(canvas);
 //
-// Only the modules of the runtime that is chosen are fetched. What both runners have in common is theirs
-// to use: run(), draw(canvas), upload(), timings(), close(), and with await read() and resize().
+// What both runners have in common is for pages to use: run(), draw(canvas), upload(), timings(), close(),
+// and with await read() and resize().
 
 /**
  * Fetch a build, and return an initialised runner of it, at `sizes` if its sizes are dynamic.
  *
- * `options` are those of load(). WebGL 2 is chosen where WebGPU would be computed by software, unless
- * only WebGPU can run the build. `runner.device` is a GPUDevice on WebGPU; `runner.gl` a context on WebGL.
+ * `options` are those of load(). WebGL 2 comes first where WebGPU would be computed by software. What the
+ * first cannot run, the other tries; the error is that of the last. `runner.device` is a GPUDevice on
+ * WebGPU, `runner.gl` a context on WebGL 2.
  */
 export async function open(url, sizes, options = {}) {
-  const adapter = await globalThis.navigator?.gpu?.requestAdapter();
-  const gl = document.createElement("canvas").getContext("webgl2");
-  const isSoftware = adapter?.info?.isFallbackAdapter ?? adapter?.isFallbackAdapter;
-  const webgpu = adapter && (await import("./webgpu/index.js"));
-  if (webgpu) {
-    const device = await webgpu.requestDevice();
-    const build = await webgpu.load(url, sizes, { ...options, device });
-    const elsewhere = build.source.variant !== undefined || !build.requires.wgsl;
-    if (build.requires.wgsl && !(isSoftware && gl && elsewhere)) {
-      return initialised(new webgpu.Runner(build, device));
+  const adapter = await globalThis.navigator?.gpu?.requestAdapter(PREFERENCE);
+  const ways = adapter ? [onWebGpu, onWebGl] : [onWebGl];
+  if (adapter?.info?.isFallbackAdapter) ways.reverse();
+  for (const way of ways.slice(0, -1)) {
+    try {
+      return await way(url, sizes, options);
+    } catch {
+      // The other way's error is the one to show: it is asked for last.
     }
-    device.destroy();
   }
-  const webgl = await import("./shadergen.js");
-  return initialised(new webgl.Runner(await webgl.load(url, sizes, { ...options, gl }), gl));
+  return ways.at(-1)(url, sizes, options);
 }
 
-async function initialised(runner) {
+const PREFERENCE = { powerPreference: "high-performance" };
+
+async function onWebGpu(url, sizes, options) {
+  const { load, requestDevice, Runner } = await import("./webgpu/index.js");
+  const device = await requestDevice(PREFERENCE);
+  try {
+    const runner = new Runner(await load(url, sizes, { ...options, device }), device);
+    await runner.init();
+    return runner;
+  } catch (error) {
+    device.destroy();
+    throw error;
+  }
+}
+
+async function onWebGl(url, sizes, options) {
+  const { load, Runner } = await import("./shadergen.js");
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const runner = new Runner(await load(url, sizes, { ...options, gl }), gl);
   await runner.init();
   return runner;
 }

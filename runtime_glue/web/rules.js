@@ -274,7 +274,8 @@ function checkWrites(build, gpuPass, index, member, given, written, slots) {
       refuse(`'${texture.name}' has no layer ${write.layer}`, place);
     }
     const isDraw = !(gpuPass.stage === "compute");
-    const layer = (isDraw && isArray(texture)) ? ANY_LAYER : write.layer;
+    const isAlone = isDraw || (!(build.requires.wgsl == null));
+    const layer = (isAlone && isArray(texture)) ? ANY_LAYER : write.layer;
     if (slots.has(`${texture.slot} ${layer}`)) {
       refuse(`the pass reads what it writes: '${texture.name}' in slot ${texture.slot}`, place);
     }
@@ -360,7 +361,7 @@ function checkLimits(build) {
   const used = {};
   for (const texture of build.textures.values()) {
     most(used, "texture_size", Math.max(texture.width, texture.height));
-    if (isArray(texture)) {
+    if (isArray(texture) || (!(build.requires.wgsl == null))) {
       most(used, "array_texture_layers", texture.layers);
     }
   }

@@ -315,7 +315,8 @@ bool check_writes(const Schedule& build, const Pass& gpu_pass, std::int64_t inde
             return refuse(error, "'{}' has no layer {}", {texture.name, write.layer}, place);
         }
         const auto is_draw = !gpu_pass.is_compute;
-        const auto layer = (is_draw && texture.is_array) ? any_layer : write.layer;
+        const auto is_alone = is_draw || !is_none(build.required.wgsl);
+        const auto layer = (is_alone && texture.is_array) ? any_layer : write.layer;
         if (slots.has(key(texture.slot, layer))) {
             return refuse(error, "the pass reads what it writes: '{}' in slot {}", {texture.name, texture.slot}, place);
         }
@@ -408,7 +409,7 @@ bool check_limits(const Schedule& build, Error& error) {
     Limits used{};
     for (const auto& texture : build.textures) {
         most(used, texture_size, std::max<std::int64_t>(texture.width, texture.height));
-        if (texture.is_array) {
+        if (texture.is_array || !is_none(build.required.wgsl)) {
             most(used, array_texture_layers, texture.layers);
         }
     }

@@ -31,7 +31,7 @@ LIMITS = {
 F16 = "shader-f16"
 TIMESTAMPS = "timestamp-query"
 _WIDEST_TEXEL = 16  # bytes of a pixel in a render target of four 32-bit floats
-_HELP = "compile the model for this device ('shadergen doctor' shows what it offers)"
+_HELP = "compile the model with --device webgpu, which needs no more than WebGPU guarantees"
 
 
 @dataclass(frozen=True, slots=True)

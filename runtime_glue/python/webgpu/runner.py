@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError, did_you_mean
@@ -13,11 +14,18 @@ from .context import HeadlessContext, load_wgpu
 from .device import TIMESTAMPS, DeviceInfo, query_device
 from .pipelines import Pipelines
 from .recording import record, uniform_rows
-from .textures import await_texture, check_texture, fill_texture, make_texture, read_texture
+from .textures import (
+    await_texture,
+    check_readable,
+    check_texture,
+    fill_texture,
+    make_texture,
+    read_texture,
+)
 from .timer import Timer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
     from numpy.typing import ArrayLike, NDArray
@@ -67,9 +75,10 @@ class Runner:
             info.check(self.build.requires)
             self._pipelines = Pipelines(self._wgpu, self._device)
             self._buffers = {name: self._buffer(name) for name in self.build.buffers}
-            self._textures = self._made(self.build)
-            self._fill_constants()
-            self._steps = self._recorded(self._textures)
+            with self._named():
+                self._textures = self._made(self.build)
+                self._fill_constants()
+                self._steps = self._recorded(self._textures)
         except ShadergenError as error:
             raise error.at(str(self.build.folder)) from None
         self._info = info
@@ -140,12 +149,18 @@ class Runner:
         self._filled.add(port.texture)
 
     def read(self, name: str) -> NDArray[Any]:
-        """Return an output as an array of the model's own shape and type. Waits for the GPU."""
+        """Return an output as an array of the model's own shape and type. Waits for the GPU.
+
+        Raises:
+            ShadergenError: SG0605, if it is in a bound texture of another format, or in one that
+                cannot be copied from; SG0604, if the device was lost.
+        """
         port = self._port(self.build.outputs, "output", name)
-        texture = self.build.textures[port.texture]
-        return decode(
-            read_texture(self._device, texture, self._textures[port.texture]), port, texture
-        )
+        texture, made = self.build.textures[port.texture], self._textures[port.texture]
+        check_readable(port, texture, made)
+        with self._named():
+            texels = read_texture(self._device, texture, made)
+        return decode(texels, port, texture)
 
     # every frame
 
@@ -156,11 +171,13 @@ class Runner:
             timed: measure each pass, for :meth:`timings`, where the device can.
 
         Raises:
-            ShadergenError: SG0605, when an input has no texture yet.
+            ShadergenError: SG0605, when an input has no texture yet;
+                SG0604, if the device was lost.
         """
-        encoder = self._device.create_command_encoder()
-        self.encode(encoder, timed)
-        self._device.queue.submit([encoder.finish()])
+        with self._named():
+            encoder = self._device.create_command_encoder()
+            self.encode(encoder, timed)
+            self._device.queue.submit([encoder.finish()])
 
     def encode(self, encoder: Any, timed: bool = False) -> None:
         """Record a frame into the application's ``wgpu.GPUCommandEncoder``.
@@ -231,13 +248,30 @@ class Runner:
 
     # helpers
 
-    def _ready(self) -> list[Step]:
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Raise what WebGPU reports as an error with a code."""
+        try:
+            yield
+        except self._wgpu.GPUError as error:
+            raise ShadergenError(
+                "SG0604",
+                "WebGPU reports an error",
+                where=str(self.build.folder),
+                why=str(error),
+                help="if the device was lost or closed, make a new one and a new runner",
+            ) from None
+
+    def _check_ready(self) -> None:
         if self._info is None:
             raise ShadergenError(
                 "SG0605",
                 "the runner is not initialised",
                 help="call init(), or use it in a with block",
             )
+
+    def _ready(self) -> list[Step]:
+        self._check_ready()
         if self._steps is None:
             self._steps = self._recorded(self._textures)
         return self._steps
@@ -254,7 +288,7 @@ class Runner:
         return steps
 
     def _port(self, ports: tuple[Port, ...], kind: str, name: str) -> Port:
-        self._ready()
+        self._check_ready()
         known = {port.name: port for port in ports}
         if name not in known:
             raise ShadergenError(
@@ -270,7 +304,15 @@ class Runner:
             isinstance(p, ComputePass) and p.writes[0].texture == port.texture
             for p in self.build.passes
         )
-        check_texture(port, self.build.textures[port.texture], given, exact=stored)
+        is_input = port in self.build.inputs
+        uses = self._wgpu.TextureUsage
+        use = (
+            "TEXTURE_BINDING" if is_input else "STORAGE_BINDING" if stored else "RENDER_ATTACHMENT"
+        )
+        check_texture(port, self.build.textures[port.texture], given, uses, use)
+        if self._textures[port.texture] is given:
+            self._filled.add(port.texture)
+            return
         self._textures[port.texture] = given
         self._given.add(port.texture)
         self._filled.add(port.texture)

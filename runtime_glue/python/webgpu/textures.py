@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _TYPES = {"8": "unorm", "16f": "float", "32f": "float"}
 _ROW_ALIGNMENT = 256  # bytes of a row of texels in a buffer
+_COPY_SRC = 1  # of GPUTextureUsage
 _USES = ("TEXTURE_BINDING", "COPY_DST", "COPY_SRC", "RENDER_ATTACHMENT")
 
 
@@ -73,14 +74,30 @@ def await_texture(device: Any, made: Any) -> None:
     device.queue.read_texture({"texture": made}, layout, (1, 1, 1))
 
 
-def check_texture(port: Port, texture: Texture, given: Any, *, exact: bool) -> None:
+def check_readable(port: Port, texture: Texture, made: Any) -> None:
+    """Refuse to read an output in an application's texture that holds it otherwise.
+
+    Raises:
+        ShadergenError: SG0605.
+    """
+    wrong = ""
+    if made.format != format_of(texture):
+        wrong = f"it is in a texture of format {made.format}, not {format_of(texture)}"
+    elif not made.usage & _COPY_SRC:
+        wrong = "its texture has no usage COPY_SRC"
+    if wrong:
+        raise ShadergenError("SG0605", f"'{port.name}' cannot be read: {wrong}")
+
+
+def check_texture(port: Port, texture: Texture, given: Any, uses: Any, use: str) -> None:
     """Refuse an application's texture that does not fit the schedule.
 
     Args:
         port: the input or output.
         texture: the port's texture in the schedule.
         given: a ``wgpu.GPUTexture``.
-        exact: whether shaders store to it, so that its format must be the schedule's.
+        uses: WebGPU's flags of uses.
+        use: the one that the runner needs; what shaders store to must have the schedule's format.
 
     Raises:
         ShadergenError: SG0605.
@@ -92,7 +109,13 @@ def check_texture(port: Port, texture: Texture, given: Any, *, exact: bool) -> N
         wrong = f"{given!r} is no texture of WebGPU"
     elif tuple(size) != wanted:
         wrong = f"the texture has size {_text(size)}, not {_text(wanted)} (width, height, layers)"
-    elif exact and given.format != format_of(texture):
+    elif given.dimension != "2d" or given.sample_count != 1:
+        wrong = "the texture must be of dimension 2d and have one sample"
+    elif not given.usage & getattr(uses, use):
+        wrong = f"the texture lacks the usage {use}"
+    elif not given.format.endswith(("float", "unorm")):
+        wrong = f"the texture's format is {given.format}, but the shaders read and write floats"
+    elif use == "STORAGE_BINDING" and given.format != format_of(texture):
         wrong = f"the texture's format is {given.format}, not {format_of(texture)}"
     if wrong:
         raise ShadergenError("SG0605", wrong, where=port.name)

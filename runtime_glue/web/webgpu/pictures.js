@@ -1,5 +1,6 @@
 // Pictures as network inputs and outputs on WebGPU; what a picture means is as in ../pictures.js.
 
+import { ShadergenError } from "../errors.js";
 import { checkPicture, LUMA } from "../pixels.js";
 
 const TRIANGLE = `
@@ -101,8 +102,13 @@ export class Pictures {
   show(canvas, { channels }, encoding, view, isPictured) {
     const { device } = this;
     const context = canvas.getContext("webgpu");
-    const format = navigator.gpu.getPreferredCanvasFormat();
+    if (!context) {
+      throw new ShadergenError("SG0605", "this canvas has a context of another kind than WebGPU", {
+        help: "draw to another canvas",
+      });
+    }
     if (context.getConfiguration?.()?.device !== device) {
+      const format = navigator.gpu.getPreferredCanvasFormat();
       context.configure({ device, format, alphaMode: "premultiplied" });
     }
     const target = context.getCurrentTexture();
@@ -113,7 +119,7 @@ export class Pictures {
     device.queue.writeBuffer(this.frame, 0, numbers.buffer);
     const picture = isPictured ? this.#picture : this.#blank();
     const bound = [{ buffer: this.frame }, picture.createView(), view];
-    this.#draw("show", show, [format], bound, [target.createView()]);
+    this.#draw("show", show, [target.format], bound, [target.createView()]);
   }
 
   #blank() {
@@ -159,7 +165,7 @@ export class Pictures {
     return this.#pipelines.get(key);
   }
 
-  delete() {
+  destroy() {
     for (const object of [this.#picture, this.#empty, this.frame]) object?.destroy();
   }
 }

@@ -8,6 +8,26 @@ import { dimensionOf, Pipelines } from "./pipelines.js";
 import { fillTexture, makeTexture, nameOf, readTexture } from "./textures.js";
 import { Timer } from "./timer.js";
 
+const SCOPES = ["validation", "out-of-memory"];
+
+/** Objects of WebGPU that are destroyed together. */
+class Objects {
+  #made = [];
+
+  add(object) {
+    this.#made.push(object);
+    return object;
+  }
+
+  destroy() {
+    for (const object of this.#made.splice(0)) object.destroy();
+  }
+}
+
+/** Return the formats of what a draw writes. */
+const formatsOf = (pass, textures) =>
+  pass.vertex ? pass.writes.map(({ texture }) => textures.get(texture).format) : [];
+
 /**
  * Runs one build on one GPUDevice, the page's own or that of requestDevice().
  *
@@ -15,11 +35,13 @@ import { Timer } from "./timer.js";
  * bind and upload inputs again.
  */
 export class Runner {
+  #making = null; // what init() waits for
+  #resizing = Promise.resolve();
   #made = null; // what init() makes: pipelines, buffers, pictures
   #sized = null; // what resize() makes anew: tensors, textures, passes
   #timer = null;
   #timed = false;
-  #pictured = false; // whether the picture taken last is the input
+  #pictured = null; // the input that the picture taken last is in
   #lost = null;
 
   constructor(build, device) {
@@ -35,25 +57,31 @@ export class Runner {
 
   /** Check the requirements, make all objects, compile all shaders; on another device, if one is given. */
   async init(device = this.device) {
-    if (this.#made && !this.#lost && device === this.device) return;
-    this.close();
-    Object.assign(this, { device });
-    const { build } = this;
+    if (device !== this.device || this.#lost) this.close();
+    this.device = device;
+    this.#making ??= this.#make(device);
+    const making = this.#making;
     try {
-      checkRequirements(device, build);
-      const sampler = device.createSampler(); // nearest and clamped by default
-      const made = { pipelines: new Pipelines(device), buffers: new Map(), sampler };
-      for (const buffer of build.buffers) made.buffers.set(buffer.name, this.#buffer(buffer));
-      if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
-        made.pictures = new Pictures(device);
-      }
-      this.#made = made;
-      this.#sized = await this.#makeSized(build);
+      await making;
     } catch (error) {
-      throw error instanceof ShadergenError ? error.at(build.url) : error;
+      if (this.#making === making) this.close();
+      throw error instanceof ShadergenError ? error.at(this.build.url) : error;
     }
+  }
+
+  async #make(device) {
+    const { build } = this;
+    checkRequirements(device, build);
+    const made = { pipelines: new Pipelines(device), buffers: new Map(), own: new Objects() };
+    this.#made = made; // close() destroys what there is of it
+    made.sampler = device.createSampler(); // nearest and clamped by default
+    for (const buffer of build.buffers) made.buffers.set(buffer.name, made.own.add(this.#buffer(buffer)));
+    if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
+      made.pictures = made.own.add(new Pictures(device));
+    }
+    this.#sized = await this.#makeSized(build);
     device.lost.then((info) => {
-      if (device !== this.device || !this.#made) return;
+      if (this.#made !== made) return;
       this.#lost = info;
       this.onlost?.(info);
     });
@@ -61,6 +89,12 @@ export class Runner {
 
   /** Change dynamic sizes; sizes not named stay. Bind and upload inputs again. */
   async resize(sizes) {
+    const before = this.#resizing;
+    this.#resizing = before.catch(() => {}).then(() => this.#resize(sizes));
+    return this.#resizing;
+  }
+
+  async #resize(sizes) {
     const build = this.build.resized(sizes);
     if (build === this.build) return;
     if (this.#made) {
@@ -87,31 +121,50 @@ export class Runner {
     return buffer;
   }
 
+  /** Make what depends on sizes; SG0604 where WebGPU refuses it, SG0605 if the runner was closed. */
   async #makeSized(build) {
+    const { device } = this;
+    const made = this.#made;
+    for (const kind of SCOPES) device.pushErrorScope(kind);
+    const sized = this.#textures(build);
+    const pipelines = Promise.all(build.passes.map((pass) => this.#pipelineOf(sized, pass)));
+    const scopes = SCOPES.map(() => device.popErrorScope());
+    const [compiled, ...errors] = await Promise.allSettled([pipelines, ...scopes]);
+    const said = errors.map(({ value }) => value?.message).find(Boolean);
+    let error = compiled.reason;
+    if (said) error ??= new ShadergenError("SG0604", "WebGPU cannot make the build's objects", { why: said });
+    if (made !== this.#made) error ??= new ShadergenError("SG0605", "the runner was closed");
+    if (error) {
+      sized.own.destroy();
+      throw error;
+    }
+    sized.pipelines = compiled.value;
+    return sized;
+  }
+
+  #textures(build) {
     const { device } = this;
     const tensors = new Map(build.textures.map((texture) => [texture.name, texture]));
     const deepest = new Map(); // layers by slot: textures of one slot share it
     const place = ({ slot, name }) => slot ?? name;
     for (const t of build.textures) deepest.set(place(t), Math.max(deepest.get(place(t)) ?? 0, t.layers));
-    const own = new Map(); // textures by slot
+    const own = new Objects();
+    const slots = new Map();
     const textures = new Map();
     for (const t of build.textures) {
-      if (!own.has(place(t))) own.set(place(t), makeTexture(device, t, deepest.get(place(t))));
-      textures.set(t.name, own.get(place(t)));
-      if (t.data) fillTexture(device, t, own.get(place(t)), build.bytesOf(t.data));
+      if (!slots.has(place(t))) slots.set(place(t), own.add(makeTexture(device, t, deepest.get(place(t)))));
+      textures.set(t.name, slots.get(place(t)));
+      if (t.data) fillTexture(device, t, textures.get(t.name), build.bytesOf(t.data));
     }
+    const [offsets, numbers] = this.#uniforms(build);
+    if (numbers) own.add(numbers);
     const sets = { given: new Set(), filled: new Set(), maps: new Map() };
-    const sized = { build, tensors, textures, own: [...own.values()], ...sets };
-    [sized.offsets, sized.numbers] = this.#uniforms(build);
-    sized.pipelines = await Promise.all(
-      build.passes.map((pass) => this.#pipelineOf(sized, pass)),
-    );
-    return sized;
+    return { build, tensors, textures, mine: new Map(textures), own, offsets, numbers, ...sets };
   }
 
-  #pipelineOf({ build, tensors, textures }, pass) {
-    const formats = pass.vertex ? pass.writes.map(({ texture }) => textures.get(texture).format) : [];
-    return this.#made.pipelines.of(build, tensors, pass, formats);
+  async #pipelineOf({ build, tensors, textures }, pass) {
+    const formats = formatsOf(pass, textures);
+    return { formats: `${formats}`, ...(await this.#made.pipelines.of(build, tensors, pass, formats)) };
   }
 
   /** Return where the sizes of each pass begin in one buffer, and this buffer. */
@@ -136,26 +189,35 @@ export class Runner {
 
   /** Read an input from the page's GPUTexture: of its width, height and layers. */
   bindInput(name, texture) {
-    this.#bind(this.#port("input", name), texture);
-    this.#pictured = false;
+    const [port, sized] = this.#port("input", name);
+    this.#bind(port, sized, texture, GPUTextureUsage.TEXTURE_BINDING);
+    if (this.#pictured === port.name) this.#pictured = null;
   }
 
   /** Write an output to the page's GPUTexture. A draw may write to other formats; await ready() then. */
   bindOutput(name, texture) {
-    this.#bind(this.#port("output", name), texture);
+    const [port, sized] = this.#port("output", name);
+    this.#bind(port, sized, texture, GPUTextureUsage.RENDER_ATTACHMENT);
   }
 
-  #bind([port, sized], texture) {
+  #bind(port, sized, texture, use) {
     const t = sized.tensors.get(port.texture);
     const wanted = `${t.width}x${t.height}x${t.layers}`;
     const found = texture && `${texture.width}x${texture.height}x${texture.depthOrArrayLayers}`;
     const stored = sized.build.passes.some((p) => !p.vertex && p.writes[0].texture === port.texture);
+    if (stored) use = GPUTextureUsage.STORAGE_BINDING;
     let wrong = "";
     if (wanted !== found) wrong = `takes a GPUTexture of ${wanted}, not ${found}`;
+    else if (texture.dimension !== "2d" || texture.sampleCount !== 1) {
+      wrong = "takes a GPUTexture of dimension 2d with one sample";
+    } else if (!(texture.usage & use)) {
+      wrong = "takes a GPUTexture of another usage: inputs are bound, outputs drawn or stored to";
+    } else if (!/float|unorm/.test(texture.format)) wrong = `takes floats, not ${texture.format}`;
     else if (stored && texture.format !== nameOf(t)) {
       wrong = `takes a GPUTexture of format ${nameOf(t)}, not ${texture.format}`;
     }
     if (wrong) throw new ShadergenError("SG0605", `'${port.name}' ${wrong}`);
+    if (sized.textures.get(port.texture) === texture && sized.given.has(port.texture)) return;
     sized.textures.set(port.texture, texture);
     sized.given.add(port.texture);
     sized.filled.add(port.texture);
@@ -189,7 +251,7 @@ export class Runner {
         throw new ShadergenError("SG0605", `the input '${port.name}' takes ${low} to ${high}, not 0 to 1`);
       }
       this.#made.pictures.take(source, wanted, this.#own(port, sized));
-      this.#pictured = true;
+      this.#pictured = port.name;
       return;
     }
     const size = product(port.shape);
@@ -204,16 +266,14 @@ export class Runner {
       throw error instanceof ShadergenError ? error.at(`input '${port.name}'`) : error;
     }
     fillTexture(this.device, texture, this.#own(port, sized), texels);
-    this.#pictured = false;
+    if (this.#pictured === port.name) this.#pictured = null;
   }
 
   /** Return the runner's own texture of an input, which is read from now on. */
   #own(port, sized) {
     sized.filled.add(port.texture);
     if (sized.given.delete(port.texture)) {
-      const made = makeTexture(this.device, sized.tensors.get(port.texture));
-      sized.own.push(made);
-      sized.textures.set(port.texture, made);
+      sized.textures.set(port.texture, sized.mine.get(port.texture));
       sized.passes = null;
     }
     return sized.textures.get(port.texture);
@@ -223,7 +283,13 @@ export class Runner {
   async read(name) {
     const [port, sized] = this.#port("output", name);
     const texture = sized.tensors.get(port.texture);
-    const [texels] = await readTexture(this.device, texture, sized.textures.get(port.texture));
+    const made = sized.textures.get(port.texture);
+    if (made.format !== nameOf(texture) || !(made.usage & GPUTextureUsage.COPY_SRC)) {
+      throw new ShadergenError("SG0605", `'${port.name}' cannot be read from the texture bound to it`, {
+        supported: `format ${nameOf(texture)} with the usage COPY_SRC`,
+      });
+    }
+    const texels = await this.#awaited(readTexture(this.device, texture, made));
     return decode(texels, port, this.#places(port, sized));
   }
 
@@ -270,7 +336,12 @@ export class Runner {
       return dimension === "2d" ? layerOf(name, layer) : textures.get(name).createView({ dimension });
     };
     return build.passes.map((pass, i) => {
-      const { pipeline, group } = pipelines[i];
+      const { pipeline, group, formats } = pipelines[i];
+      if (formats !== `${formatsOf(pass, textures)}`) {
+        throw new ShadergenError("SG0605", "shaders for the format of a bound output are not compiled", {
+          help: "await ready() after bindOutput()",
+        });
+      }
       const bound = [];
       if (offsets.has(pass)) {
         bound.push({ buffer: numbers, offset: offsets.get(pass), size: 4 * pass.uniforms.length });
@@ -314,13 +385,13 @@ export class Runner {
     const texture = sized.tensors.get(port.texture);
     const wanted = pictureOf(port, texture);
     const view = sized.textures.get(port.texture).createView({ dimension: "2d", arrayLayerCount: 1 });
-    this.#made.pictures.show(canvas, wanted, port.encoding, view, this.#pictured);
+    this.#made.pictures.show(canvas, wanted, port.encoding, view, this.#pictured !== null);
   }
 
   /** Return the milliseconds of each pass in the last frame; none if it was not timed. */
   async timings() {
     this.#ready();
-    return this.#timed ? this.#timer.milliseconds() : [];
+    return this.#timed ? this.#awaited(this.#timer.milliseconds()) : [];
   }
 
   // last
@@ -328,19 +399,28 @@ export class Runner {
   /** Destroy all that the runner made; the page's textures stay. A second call does nothing. */
   close() {
     this.#deleteSized();
-    for (const buffer of this.#made?.buffers.values() ?? []) buffer.destroy();
-    this.#made?.pictures?.delete();
-    this.#made = this.#lost = null;
-    this.#pictured = this.#timed = false;
+    this.#made?.own.destroy();
+    this.#made = this.#making = this.#lost = this.#pictured = null;
+    this.#timed = false;
   }
 
   #deleteSized() {
-    for (const object of [...(this.#sized?.own ?? []), this.#sized?.numbers]) object?.destroy();
-    this.#timer?.delete();
+    this.#sized?.own.destroy();
+    this.#timer?.destroy();
     this.#sized = this.#timer = null;
   }
 
   // helpers
+
+  /** Wait for what the GPU does; SG0604 if the device is lost meanwhile. */
+  async #awaited(work) {
+    try {
+      return await work;
+    } catch (error) {
+      this.#ready(); // says that the device is lost
+      throw error;
+    }
+  }
 
   #ready() {
     if (this.#lost) {

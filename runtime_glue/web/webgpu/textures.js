@@ -40,7 +40,7 @@ export function fillTexture(device, texture, made, texels) {
 /** Return a tensor's texels, bytes or float32; waits for the GPU. */
 export async function readTexture(device, texture, made) {
   const { width, height, layers } = texture;
-  const { components, type } = formatOf(texture);
+  const { type } = formatOf(texture);
   const used = width * bytesOf(texture);
   const row = Math.ceil(used / ROW_ALIGNMENT) * ROW_ALIGNMENT;
   const buffer = device.createBuffer({
@@ -51,16 +51,18 @@ export async function readTexture(device, texture, made) {
   const to = { buffer, bytesPerRow: row, rowsPerImage: height };
   encoder.copyTextureToBuffer({ texture: made }, to, [width, height, layers]);
   device.queue.submit([encoder.finish()]);
-  await buffer.mapAsync(GPUMapMode.READ);
-  const bytes = new Uint8Array(buffer.getMappedRange());
   const texels = new Uint8Array(used * height * layers);
-  for (let y = 0; y < height * layers; y++) {
-    texels.set(bytes.subarray(y * row, y * row + used), y * used);
+  try {
+    await buffer.mapAsync(GPUMapMode.READ);
+    const bytes = new Uint8Array(buffer.getMappedRange());
+    for (let y = 0; y < height * layers; y++) {
+      texels.set(bytes.subarray(y * row, y * row + used), y * used);
+    }
+  } finally {
+    buffer.destroy();
   }
-  buffer.destroy();
-  if (type === "8") return [texels, components];
-  const floats = type === "32f" ? new Float32Array(texels.buffer) : fromHalves(texels.buffer);
-  return [floats, components];
+  if (type === "8") return texels;
+  return type === "32f" ? new Float32Array(texels.buffer) : fromHalves(texels.buffer);
 }
 
 /** Return 16-bit floats as float32. */

@@ -25,8 +25,13 @@ export class Timer {
     encoder.resolveQuerySet(this.queries, 0, 2 * this.count, this.times, 0);
   }
 
-  /** Return the milliseconds of each pass; waits for the GPU. */
-  async milliseconds() {
+  /** Return the milliseconds of each pass; waits for the GPU. Who asks meanwhile gets the same. */
+  milliseconds() {
+    this.reading ??= this.#read().finally(() => (this.reading = null));
+    return this.reading;
+  }
+
+  async #read() {
     const encoder = this.device.createCommandEncoder();
     encoder.copyBufferToBuffer(this.times, 0, this.mapped, 0, this.times.size);
     this.device.queue.submit([encoder.finish()]);
@@ -36,7 +41,7 @@ export class Timer {
     return Array.from({ length: this.count }, (_, i) => Number(stamps[2 * i + 1] - stamps[2 * i]) / 1e6);
   }
 
-  delete() {
+  destroy() {
     for (const object of [this.queries, this.times, this.mapped]) object.destroy();
   }
 }

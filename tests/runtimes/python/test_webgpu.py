@@ -18,9 +18,10 @@ from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import HeadlessContext, load
+from shadergen.runtime_glue.python import HeadlessContext, load, webgpu
 from shadergen.runtime_glue.python import Runner as GlRunner
 from shadergen.runtime_glue.python.webgpu import DeviceInfo, Runner, query_device
+from shadergen.runtime_glue.python.webgpu.textures import make_texture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,8 +164,6 @@ def test_mistakes_are_refused(played):
     with pytest.raises(ShadergenError, match="is no texture of WebGPU"):
         runner.bind_input(source, 7)
     small = replace(runner.build.textures[runner.build.inputs[0].texture], width=1)
-    from shadergen.runtime_glue.python.webgpu.textures import make_texture
-
     texture = make_texture(runner._wgpu, runner._device, small, small.layers)
     with pytest.raises(ShadergenError, match="the texture has size 1x"):
         runner.bind_input(source, texture)
@@ -174,6 +173,35 @@ def test_mistakes_are_refused(played):
     with pytest.raises(ShadergenError, match="not initialised"):
         runner.run()
     with pytest.raises(ShadergenError, match="not initialised"):
+        runner.read(result)
+
+
+def test_a_closed_device_is_named(tmp_path):
+    arrays = PHOTOGRAPH.write(tmp_path / "case")
+    made = webgpu.HeadlessContext()
+    runner = Runner(load(tmp_path / "case" / "build"), made)
+    runner.init()
+    runner.upload(*next(iter(arrays["inputs"].items())))
+    made.close()
+    with pytest.raises(ShadergenError, match="WebGPU reports an error") as caught:
+        runner.run()
+    assert caught.value.code == "SG0604"
+
+
+def test_an_output_of_another_format_is_not_read(played, context):
+    runner, _, _ = played
+    _, result = names_of(runner)
+    texture = runner.build.textures[runner.build.outputs[0].texture]
+    if texture.format != "rgba16f":
+        texture = replace(texture, format="rgba16f")
+    other = make_texture(runner._wgpu, runner._device, texture, texture.layers)
+    stored = any(hasattr(p, "groups") for p in runner.build.passes[-1:])
+    if stored:
+        with pytest.raises(ShadergenError, match="the texture's format is rgba16float"):
+            runner.bind_output(result, other)
+        return
+    runner.bind_output(result, other)
+    with pytest.raises(ShadergenError, match="cannot be read: it is in a texture of format"):
         runner.read(result)
 
 
@@ -205,8 +233,6 @@ def test_without_wgpu_the_package_is_named(played, monkeypatch):
 
 
 def test_an_adapter_is_found_by_a_part_of_its_name(context):
-    from shadergen.runtime_glue.python import webgpu
-
     name = query_device(context.device).renderer
     with webgpu.HeadlessContext(name[:8].upper()) as found:
         assert name[:8] in found.info().renderer

@@ -164,6 +164,25 @@ def test_timings_are_of_every_pass_or_none(features: Any) -> None:
         ("pair", "p.run(g.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),
         ("rgb", "p.bindInput('x', 7)", "'x' takes a GPUTexture of 7x5x1"),
+        ("rgb", "p.bindOutput('y', g.texture(p.device, 'rgba8unorm', 7, 5, 4))", "another usage"),
+        ("rgb", "p.bindOutput('y', g.texture(p.device, 'rgba32uint', 7, 5))", "not rgba32uint"),
+        (
+            "rgb",
+            "(p.bindOutput('y', g.texture(p.device, 'rgba8unorm', 7, 5)),"
+            " p.run(g.imageData(Array(140), 7, 5)))",
+            "are not compiled",
+        ),
+        (
+            "rgb",
+            "(p.bindOutput('y', g.texture(p.device, 'rgba16float', 7, 5)), p.read())",
+            "cannot be read from the texture bound to it",
+        ),
+        (
+            "rgb",
+            "(p.run(g.imageData(Array(140), 7, 5)), (() => {"
+            " const c = document.createElement('canvas'); c.getContext('2d'); p.draw(c); })())",
+            "context of another kind",
+        ),
         ("rgb", "p.resize({height: 4})", "the build has no size 'height'"),
         ("rgb", "new g.Runner(p.build, document.body)", "needs a WebGPU device"),
         ("rgb", "new g.Runner(p.build, p.device).run()", "the runner is not initialised"),
@@ -195,3 +214,10 @@ def test_one_import_chooses(features: Any, build: str, variant: str | None) -> N
     found = features.evaluate("window.found")
     assert (found["variant"], found["webgpu"]) == (variant, True)
     np.testing.assert_allclose(found["numbers"], np.array(VALUES) * 0.5, atol=1e-6)
+
+
+def test_init_is_done_once_and_close_ends_it(features: Any) -> None:
+    found = ask(features, "g.begun(a[0], a[1])", "/pictures/rgb/build", VALUES)
+    np.testing.assert_allclose(found["numbers"], np.array(VALUES) * 0.5, atol=1e-6)
+    assert found["ended"] == "SG0605"
+    assert "not initialised" in found["after"]

@@ -159,6 +159,25 @@ export async function objectsOf(name, values, frames) {
   return { found, finite: numbers.every(Number.isFinite) };
 }
 
+/** Return a texture of the page's. */
+export function texture(on, format, width, height, usage = GPUTextureUsage.RENDER_ATTACHMENT) {
+  return on.createTexture({ size: [width, height], format, usage });
+}
+
+/** Return what several calls of init() at once, and close() during one, leave of a runner. */
+export async function begun(name, values) {
+  const on = await device();
+  const made = new Runner(await load(name), on);
+  await Promise.all([made.init(), made.init()]);
+  made.upload("x", Float32Array.from(values));
+  made.run();
+  const numbers = await result(made);
+  made.close();
+  const ended = refusal(() => made.init());
+  made.close();
+  return { numbers, ended: (await ended)?.code, after: (await refusal(() => made.run())).what };
+}
+
 export async function timed(name, values) {
   const made = await runner(name);
   made.upload("x", Float32Array.from(values));

@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 from support.kernel_programs import TARGETS
-from support.onnx_models import node, typed_model
+from support.onnx_models import node, normal, typed_model
 from support.runtime_models import MODELS
 from support.webgpu import context as context_of
 
@@ -50,6 +50,29 @@ def test_vectors_and_numbers_meet_in_bits(context, tmp_path):
         runner.upload("x", x)
         runner.run()
         np.testing.assert_array_equal(runner.read("y"), np.isinf(x))
+
+
+def test_no_dispatch_reads_the_texture_that_it_stores_to(context, tmp_path):
+    """In a dense block, each layer reads all before it, whose planes could share a texture."""
+    x = normal(1, 8, 6, 7)
+    nodes, weights, joined = [], {}, "x"
+    for i in range(3):
+        weights[f"w{i}"] = normal(8, 8 * (i + 1), 3, 3, seed=i) / 8
+        nodes.append(node("Conv", joined, f"w{i}", outputs=(f"c{i}",), pads=[1] * 4))
+        nodes.append(node("Concat", joined, f"c{i}", outputs=(f"j{i}",), axis=1))
+        joined = f"j{i}"
+    nodes.append(node("Relu", joined))
+    proto = typed_model(nodes, weights, {"x": x}, {"y": np.float32}, opset=20)
+    expected = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    options = Options(device="webgpu", stage="compute", textures="array")
+    _, files, _ = compile_graph(import_model(proto, options), options)
+    for p in files.schedule["passes"]:
+        assert not {r["texture"] for r in p["reads"]} & {w["texture"] for w in p["writes"]}
+    write_build(files, tmp_path / "build")
+    with Runner(load(tmp_path / "build"), context) as runner:
+        runner.upload("x", x)
+        runner.run()
+        np.testing.assert_allclose(runner.read("y"), expected, atol=1e-4 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("precision", DEVICES)

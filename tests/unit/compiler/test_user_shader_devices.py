@@ -51,7 +51,9 @@ def profile_file(folder: Path, renderer: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("device", [*DEVICES.keys() - FAMILIES.keys() - {"gles30"}, "another"])
+@pytest.mark.parametrize(
+    "device", [*sorted(DEVICES.keys() - FAMILIES.keys() - {"gles30"}), "another"]
+)
 def test_profiles_that_are_of_no_family_are_refused(device, tmp_path):
     if device == "another":
         device = profile_file(tmp_path, "Another GPU")

@@ -1,0 +1,11 @@
+// Types of auto.js.
+
+import type { LoadOptions, Runner as WebGlRunner, Sizes } from "./shadergen.js";
+import type { Runner as WebGpuRunner } from "./webgpu/index.js";
+
+/** Fetch a build and return an initialised runner: on WebGPU where the browser and build have it, else WebGL 2. */
+export function open(
+  url: string | URL,
+  sizes?: Sizes,
+  options?: Omit<LoadOptions, "gl">,
+): Promise<WebGlRunner | WebGpuRunner>;
