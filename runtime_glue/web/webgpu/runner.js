@@ -3,26 +3,13 @@
 import { ShadergenError } from "../errors.js";
 import { decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "../pixels.js";
 import { checkRequirements } from "./device.js";
+import { Objects } from "./objects.js";
 import { Pictures } from "./pictures.js";
 import { dimensionOf, Pipelines } from "./pipelines.js";
 import { fillTexture, makeTexture, nameOf, readTexture } from "./textures.js";
 import { Timer } from "./timer.js";
 
 const SCOPES = ["validation", "out-of-memory"];
-
-/** Objects of WebGPU that are destroyed together. */
-class Objects {
-  #made = [];
-
-  add(object) {
-    this.#made.push(object);
-    return object;
-  }
-
-  destroy() {
-    for (const object of this.#made.splice(0)) object.destroy();
-  }
-}
 
 /** Return the formats of what a draw writes. */
 const formatsOf = (pass, textures) =>
