@@ -94,10 +94,8 @@ def loader(
         pad = conv.zero_guard
     down, across = conv.enlarged
     shifts = not down & (down - 1) and not across & (across - 1)
-    zeros = (
-        pad == 0.0 and keeps_padding(conv, p.prologue) and texture.is_zero_outside(shader.target)
-    )
-    zeros = zeros and keeps_padding(conv, p.prologue)
+    zeros = pad == 0.0 and keeps_padding(conv, p.prologue)
+    zeros = zeros and texture.is_zero_outside(shader.target) and shifts  # -1 / 3 is 0
     pads = may_pad(conv.pads) and beside != "nothing" and not holds_padding(x, p)
     body = Body()
     at: Expression = wanted
