@@ -3,9 +3,12 @@
 import type { LoadOptions, Runner as WebGlRunner, Sizes } from "./shadergen.js";
 import type { Runner as WebGpuRunner } from "./webgpu/index.js";
 
+/** On WebGPU `device` is the GPUDevice, on WebGL 2 `gl` is the context; the other is undefined. */
+export type AnyRunner = (WebGlRunner & { device?: undefined }) | (WebGpuRunner & { gl?: undefined });
+
 /** Fetch a build and return an initialised runner: on WebGPU where the browser and build have it, else WebGL 2. */
 export function open(
   url: string | URL,
   sizes?: Sizes,
   options?: Omit<LoadOptions, "gl">,
-): Promise<WebGlRunner | WebGpuRunner>;
+): Promise<AnyRunner>;

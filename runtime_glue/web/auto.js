@@ -45,8 +45,9 @@ async function onWebGpu(url, sizes, options) {
 }
 
 async function onWebGl(url, sizes, options) {
-  const { load, Runner } = await import("./shadergen.js");
+  const { load, Runner, ShadergenError } = await import("./shadergen.js");
   const gl = document.createElement("canvas").getContext("webgl2");
+  if (!gl) throw new ShadergenError("SG0601", "this browser offers no WebGL 2");
   const runner = new Runner(await load(url, sizes, { ...options, gl }), gl);
   await runner.init();
   return runner;

@@ -76,7 +76,11 @@ class HeadlessContext:
 def _adapter(wgpu: Any, name: str) -> Any:
     try:
         if not name:
-            return wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+            found = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+            if found.info.get("backend_type") != "OpenGL":
+                return found
+            why = "wgpu finds OpenGL only, on which WebGPU does not draw to 32-bit floats"
+            raise LookupError(why)
         adapters = wgpu.gpu.enumerate_adapters_sync()
     except Exception as error:  # wgpu's own class for a machine without adapters is private
         raise ShadergenError(
