@@ -3,10 +3,10 @@
 import { ShadergenError } from "../errors.js";
 import { decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "../pixels.js";
 import { checkRequirements } from "./device.js";
-import { Objects } from "./objects.js";
 import { Pictures } from "./pictures.js";
 import { dimensionOf, Pipelines } from "./pipelines.js";
-import { fillTexture, makeTexture, nameOf, readTexture } from "./textures.js";
+import { makeBuffer, makeSized, Objects } from "./resources.js";
+import { fillTexture, nameOf, readTexture } from "./textures.js";
 import { Timer } from "./timer.js";
 
 const SCOPES = ["validation", "out-of-memory"];
@@ -62,7 +62,7 @@ export class Runner {
     const made = { pipelines: new Pipelines(device), buffers: new Map(), own: new Objects() };
     this.#made = made; // close() destroys what there is of it
     made.sampler = device.createSampler(); // nearest and clamped by default
-    for (const buffer of build.buffers) made.buffers.set(buffer.name, made.own.add(this.#buffer(buffer)));
+    for (const buffer of build.buffers) made.buffers.set(buffer.name, made.own.add(makeBuffer(device, build, buffer)));
     if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
       made.pictures = made.own.add(new Pictures(device));
     }
@@ -94,26 +94,12 @@ export class Runner {
     this.build = build;
   }
 
-  #buffer({ kind, ...range }) {
-    const bytes = this.build.bytesOf(range);
-    const usage = kind === "storage" ? GPUBufferUsage.STORAGE : GPUBufferUsage.UNIFORM;
-    return this.#filled(bytes, usage);
-  }
-
-  #filled(bytes, usage) {
-    const size = Math.ceil(bytes.byteLength / 16) * 16;
-    const buffer = this.device.createBuffer({ size, usage, mappedAtCreation: true });
-    new Uint8Array(buffer.getMappedRange()).set(bytes);
-    buffer.unmap();
-    return buffer;
-  }
-
   /** Make what depends on sizes; SG0604 where WebGPU refuses it, SG0605 if the runner was closed. */
   async #makeSized(build) {
     const { device } = this;
     const made = this.#made;
     for (const kind of SCOPES) device.pushErrorScope(kind);
-    const sized = this.#textures(build);
+    const sized = makeSized(device, build);
     const pipelines = Promise.all(build.passes.map((pass) => this.#pipelineOf(sized, pass)));
     const scopes = SCOPES.map(() => device.popErrorScope());
     const [compiled, ...errors] = await Promise.allSettled([pipelines, ...scopes]);
@@ -129,47 +115,9 @@ export class Runner {
     return sized;
   }
 
-  #textures(build) {
-    const { device } = this;
-    const tensors = new Map(build.textures.map((texture) => [texture.name, texture]));
-    const deepest = new Map(); // layers by slot: textures of one slot share it
-    const place = ({ slot, name }) => slot ?? name;
-    for (const t of build.textures) deepest.set(place(t), Math.max(deepest.get(place(t)) ?? 0, t.layers));
-    const own = new Objects();
-    const slots = new Map();
-    const textures = new Map();
-    for (const t of build.textures) {
-      if (!slots.has(place(t))) slots.set(place(t), own.add(makeTexture(device, t, deepest.get(place(t)))));
-      textures.set(t.name, slots.get(place(t)));
-      if (t.data) fillTexture(device, t, textures.get(t.name), build.bytesOf(t.data));
-    }
-    const [offsets, numbers] = this.#uniforms(build);
-    if (numbers) own.add(numbers);
-    const sets = { given: new Set(), filled: new Set(), maps: new Map() };
-    return { build, tensors, textures, mine: new Map(textures), own, offsets, numbers, ...sets };
-  }
-
   async #pipelineOf({ build, tensors, textures }, pass) {
     const formats = formatsOf(pass, textures);
     return { formats: `${formats}`, ...(await this.#made.pipelines.of(build, tensors, pass, formats)) };
-  }
-
-  /** Return where the sizes of each pass begin in one buffer, and this buffer. */
-  #uniforms({ passes }) {
-    const step = this.device.limits.minUniformBufferOffsetAlignment;
-    const offsets = new Map();
-    let size = 0;
-    for (const pass of passes) {
-      if (!pass.uniforms.length) continue;
-      size = Math.ceil(size / step) * step;
-      offsets.set(pass, size);
-      size += 4 * pass.uniforms.length;
-    }
-    const bytes = new DataView(new ArrayBuffer(size));
-    for (const [pass, offset] of offsets) {
-      pass.uniforms.forEach(({ value: [v] }, i) => bytes.setInt32(offset + 4 * i, v, true));
-    }
-    return [offsets, size ? this.#filled(new Uint8Array(bytes.buffer), GPUBufferUsage.UNIFORM) : null];
   }
 
   // textures in and out
