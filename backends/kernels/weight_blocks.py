@@ -73,11 +73,11 @@ def weight_floats(node: Node, planes: int) -> int:
 
 def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:
     """Cut weights (OIHW, I of one group) into the planned blocks."""
+    if groups == 1:
+        return _cut_dense(w, planes)
     blocks = plan_blocks(w.shape, groups, planes)
     o, per_group, kh, kw = w.shape
     taps = np.moveaxis(w.reshape(o, per_group, kh * kw), 2, 0)  # tap, o, i
-    if groups == 1:
-        return _cut_dense(taps, planes)
     columns = np.zeros(blocks.shape, np.float32)
     if blocks.diagonal:
         some = taps[:, planes[0] * LANES : (planes[-1] + 1) * LANES, 0]
@@ -94,16 +94,17 @@ def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:
     return columns
 
 
-def _cut_dense(taps: np.ndarray, planes: range) -> np.ndarray:
-    """Cut ungrouped weights, (tap, o, i), into blocks by padding and reshaping."""
-    count, o, i = taps.shape
+def _cut_dense(w: np.ndarray, planes: range) -> np.ndarray:
+    """Cut ungrouped weights, OIHW, into blocks; one copy unless channels have to be padded."""
+    _, i, kh, kw = w.shape
     width = min(LANES, i)
     depth = -(-i // width)
-    some = taps[:, planes[0] * LANES : min((planes[-1] + 1) * LANES, o)]
-    padded = np.zeros((count, len(planes) * LANES, depth * width), np.float32)
-    padded[:, : some.shape[1], :i] = some
-    blocks = padded.reshape(count, len(planes), LANES, depth, width)
-    return np.ascontiguousarray(blocks.transpose(0, 3, 1, 4, 2))
+    some = w[planes[0] * LANES : (planes[-1] + 1) * LANES]
+    missing = len(planes) * LANES - len(some), depth * width - i
+    if any(missing):
+        some = np.pad(some, ((0, missing[0]), (0, missing[1]), (0, 0), (0, 0)))
+    blocks = some.reshape(len(planes), LANES, depth, width, kh * kw)
+    return np.ascontiguousarray(blocks.transpose(4, 2, 0, 3, 1), np.float32)
 
 
 def rows_of(
@@ -115,7 +116,7 @@ def rows_of(
     in_turn: bool = False,
     packed: Callable[[np.ndarray], np.ndarray] = lambda taps: taps,
 ) -> Iterator[np.ndarray]:
-    """Return, one by one, the rows of weights that a GPU pass reads, ordered by invocation.
+    """Yield the rows of weights that a GPU pass reads, those of an invocation at a time.
 
     Args:
         data: the weights, OIHW.
@@ -126,11 +127,6 @@ def rows_of(
         in_turn: order an invocation's rows by column, then plane; otherwise by plane, then column.
         packed: ``Conv.packed`` of the convolution, applied to the blocks of an invocation.
     """
-    starts = range(0, every, size)
-    if groups == 1:  # all planes read the same input planes
-        cut = cut_weights(data, groups, range(first, first + every))
-        parts_of = (cut[:, :, p : p + size] for p in starts)
-        ordered = (c.swapaxes(2, 3) if in_turn else c for c in parts_of)
-    else:
-        ordered = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
-    return (packed(c).reshape(-1, LANES) for c in ordered)
+    for start in range(first, first + every, size):
+        cut = cut_weights(data, groups, range(start, start + size))
+        yield packed(cut.swapaxes(2, 3) if in_turn else cut).reshape(-1, LANES)
