@@ -1,58 +1,64 @@
-"""Reads expressions, and definitions of formulas: ``name(x, alpha=0.1) = max(x, 0) * alpha``."""
+"""Reads expressions, and definitions of formulas: ``name(x, alpha=0.1) = max(x, 0) * alpha``.
+
+A parser by operator precedence, in this grammar::
+
+    definition: (NAME | STRING) "(" [parameter ("," parameter)*] ")" "=" expression
+    parameter: NAME ["=" value]
+    expression: sum [("<" | "<=" | ">" | ">=" | "==") sum]
+    sum: product (("+" | "-") product)*
+    product: operand (("*" | "/") operand)*
+    operand: "-" operand | NUMBER | NAME | "(" expression ")"
+           | NAME "(" [argument ("," argument)*] ")"
+    argument: expression | NAME "=" value
+    value: ["+" | "-"] NUMBER | STRING | NAME | "[" [value ("," value)*] "]"
+
+Comments go from ``#`` to the end of the line. The parser is written by hand because each start of
+the program reads the formula library: a generated one takes longer to set up than to read it.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
-
-from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, VisitError
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import ShadergenError
 from .expr import Call, Num, Var
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .expr import Expr
 
-MAX_DEPTH = 150  # of a parse tree: everything else walks expressions recursively
+T = TypeVar("T")
 
-GRAMMAR = r"""
-    start: definition*
-    definition: name "(" [parameter ("," parameter)*] ")" "=" expr
-    parameter: NAME ["=" value]
-    name: NAME | STRING
-    ?expr: sum
-         | sum "<" sum   -> lt
-         | sum "<=" sum  -> le
-         | sum ">" sum   -> gt
-         | sum ">=" sum  -> ge
-         | sum "==" sum  -> eq
-    ?sum: product
-        | sum "+" product -> add
-        | sum "-" product -> sub
-    ?product: unary
-        | product "*" unary -> mul
-        | product "/" unary -> div
-    ?unary: atom
-        | "-" unary -> neg
-    ?atom: NUMBER -> number
-        | NAME -> variable
-        | NAME "(" [argument ("," argument)*] ")" -> call
-        | "(" expr ")"
-    ?argument: expr | NAME "=" value -> keyword
-    value: SIGNED_NUMBER -> number_value
-        | STRING -> string_value
-        | "[" [value ("," value)*] "]" -> list_value
-        | NAME -> name_value
-    NAME: /[A-Za-z_][A-Za-z0-9_]*/
-    STRING: /"[^"\n]*"/
-    NUMBER: /(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?|inf\b/
-    SIGNED_NUMBER: /[+-]?((\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?|inf\b)/
-    %import common.WS
-    %ignore WS
-    %ignore /#[^\n]*/
-"""
+MAX_DEPTH = 150  # of an expression: everything else walks expressions recursively
+
+TOKEN = re.compile(
+    r"""(?:[ \t\f\r\n]|\#[^\n]*)*
+    (?: (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?|inf\b)
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<string>"[^"\n]*")
+      | (?P<mark><=|>=|==|[-+*/<>=(),[\]])
+      | (?P<end>\Z)
+      | (?P<other>.) )""",
+    re.VERBOSE,
+)
+# precedence and function of each operator between two operands
+BINARY = {
+    "<": (1, "lt"),
+    "<=": (1, "le"),
+    ">": (1, "gt"),
+    ">=": (1, "ge"),
+    "==": (1, "eq"),
+    "+": (2, "add"),
+    "-": (2, "sub"),
+    "*": (3, "mul"),
+    "/": (3, "div"),
+}
+COMPARISON = 1  # the precedence of operators of which an expression has one at most
+MIRRORED = {"gt": "lt", "ge": "le"}  # a > b is b < a
 
 
 @dataclass(frozen=True)
@@ -68,110 +74,153 @@ class Definition:
         return tuple(name for name, default in self.parameters if default is None)
 
 
-@dataclass(frozen=True)
-class _Keyword:
-    name: str
-    value: Any
+class _Reader:
+    """Reads a text from its first token to its last.
 
+    Args:
+        text: to read.
+        origin: the file that it is from, for messages.
+    """
 
-class _Builder(Transformer):  # type: ignore[type-arg]
-    """Turns a parse tree into expressions and definitions."""
+    def __init__(self, text: str, origin: str) -> None:
+        self.text = text
+        self.origin = origin
+        self.tokens = [(m.lastgroup or "", m[m.lastgroup or ""], m) for m in TOKEN.finditer(text)]
+        self.at = 0
 
-    def start(self, items: list[Any]) -> Any:
-        return items
+    @property
+    def kind(self) -> str:
+        """The kind of the next token: the name of a group of ``TOKEN``."""
+        return self.tokens[self.at][0]
 
-    def name(self, items: list[Token]) -> str:
-        return str(items[0]).strip('"')
+    def take(self, *kinds: str) -> str:
+        """Return the text of the next token, which has to be of one of the kinds, and go on."""
+        kind, text, _ = self.tokens[self.at]
+        if kind not in kinds:
+            self.refuse()
+        self.at += kind != "end"
+        return text
 
-    def parameter(self, items: list[Any]) -> tuple[str, Any]:
-        return str(items[0]), items[1]
+    def mark(self, text: str) -> bool:
+        """Whether a mark comes next; if so, go on."""
+        found = self.tokens[self.at][:2] == ("mark", text)
+        self.at += found
+        return found
 
-    def definition(self, items: list[Any]) -> Definition:
-        name, *parameters, body = items
-        return Definition(name, tuple(p for p in parameters if p is not None), body)
+    def expect(self, mark: str) -> None:
+        """Go on after a mark, which has to come next."""
+        if not self.mark(mark):
+            self.refuse()
 
-    def number(self, items: list[Token]) -> Expr:
-        return Num(float(items[0]))
+    def listed(self, end: str, read: Callable[[], T]) -> tuple[T, ...]:
+        """Return what is read, separated by commas, up to a mark."""
+        if self.mark(end):
+            return ()
+        found = [read()]
+        while self.mark(","):
+            found.append(read())
+        self.expect(end)
+        return tuple(found)
 
-    def variable(self, items: list[Token]) -> Expr:
-        return Var(str(items[0]))
+    def definition(self) -> Definition:
+        name = self.take("name", "string").strip('"')
+        self.expect("(")
+        parameters = self.listed(")", self.parameter)
+        self.expect("=")
+        return Definition(name, parameters, self.whole())
 
-    def keyword(self, items: list[Any]) -> _Keyword:
-        return _Keyword(str(items[0]), items[1])
+    def parameter(self) -> tuple[str, Any]:
+        return self.take("name"), self.value() if self.mark("=") else None
 
-    def number_value(self, items: list[Token]) -> float | int:
-        text = str(items[0])
-        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    def value(self, depth: int = 0) -> Any:
+        self.check_depth(depth)
+        if self.mark("["):
+            return self.listed("]", lambda: self.value(depth + 1))
+        if self.kind == "string":
+            return self.take("string")[1:-1]
+        if self.kind == "name":
+            return Var(self.take("name"))
+        sign = -1 if self.mark("-") else 1
+        if sign > 0:
+            self.mark("+")
+        text = self.take("number")
+        # More digits have no use as a whole number, and Python limits how many it converts.
+        return sign * (int(text) if text.isdigit() and len(text) < 19 else float(text))
 
-    def string_value(self, items: list[Token]) -> str:
-        return str(items[0])[1:-1]
+    def whole(self) -> Expr:
+        """Return an expression that is not part of another."""
+        found = self.expression()
+        self.check_depth(_depth(found))
+        return found
 
-    def name_value(self, items: list[Token]) -> Var:
-        return Var(str(items[0]))
+    def expression(self, least: int = COMPARISON, depth: int = 0) -> Expr:
+        """Return operands and the operators between them, those of at least a precedence."""
+        left = self.operand(depth)
+        while self.kind == "mark":
+            precedence, function = BINARY.get(self.tokens[self.at][1], (0, ""))
+            if precedence < least:
+                break
+            self.at += 1
+            right = self.expression(precedence + 1, depth)
+            if function in MIRRORED:
+                function, left, right = MIRRORED[function], right, left
+            left = Call(function, (left, right))
+            if precedence == COMPARISON:
+                break
+        return left
 
-    def list_value(self, items: list[Any]) -> tuple[Any, ...]:
-        return tuple(i for i in items if i is not None)
+    def operand(self, depth: int) -> Expr:
+        self.check_depth(depth)
+        if self.mark("-"):
+            x = self.operand(depth + 1)
+            return Num(-x.value) if isinstance(x, Num) else Call("neg", (x,))
+        if self.mark("("):
+            x = self.expression(depth=depth + 1)
+            self.expect(")")
+            return x
+        if self.kind == "number":
+            return Num(float(self.take("number")))
+        name = self.take("name")
+        if not self.mark("("):
+            return Var(name)
+        args: list[Expr] = []
+        keywords: list[tuple[str, Any]] = []
 
-    def call(self, items: list[Any]) -> Expr:
-        function, *arguments = items
-        args = tuple(a for a in arguments if a is not None and not isinstance(a, _Keyword))
-        keywords = tuple((a.name, a.value) for a in arguments if isinstance(a, _Keyword))
-        return Call(str(function), args, keywords)
+        def argument() -> None:
+            if self.kind == "name" and self.tokens[self.at + 1][:2] == ("mark", "="):
+                keywords.append(self.parameter())
+            else:
+                args.append(self.expression(depth=depth + 1))
 
-    def gt(self, items: list[Expr]) -> Expr:
-        return Call("lt", (items[1], items[0]))
+        self.listed(")", argument)
+        return Call(name, tuple(args), tuple(keywords))
 
-    def ge(self, items: list[Expr]) -> Expr:
-        return Call("le", (items[1], items[0]))
+    def check_depth(self, depth: int) -> None:
+        """Refuse what is nested deeper than everything else can walk."""
+        if depth > MAX_DEPTH:
+            raise ShadergenError("SG0302", "a formula is nested too deeply", where=self.origin)
 
-    def neg(self, items: list[Expr]) -> Expr:
-        (x,) = items
-        return Num(-x.value) if isinstance(x, Num) else Call("neg", (x,))
-
-    def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
-        return Call(str(data), tuple(children))
-
-
-@cache
-def _parser() -> Lark:
-    return Lark(GRAMMAR, parser="lalr", start=["start", "expr"], maybe_placeholders=True)
-
-
-def _depth(tree: Any) -> int:
-    """Return the depth of a parse tree, without recursion."""
-    deepest, level = 0, [tree]
-    while level:
-        deepest += 1
-        level = [child for t in level for child in getattr(t, "children", ())]
-    return deepest
-
-
-def _parse(text: str, start: str, origin: str) -> Any:
-    try:
-        tree = _parser().parse(text, start=start)
-        if _depth(tree) > MAX_DEPTH:
-            raise ShadergenError("SG0302", "a formula is nested too deeply", where=origin)
-        return _Builder().transform(tree)
-    except UnexpectedInput as error:
-        if isinstance(error, UnexpectedEOF):
-            found = "end of the text"
-        elif isinstance(error, UnexpectedCharacters):
-            found = f"'{error.char}'"
-        else:
-            found = f"'{getattr(error, 'token', '')}'"
-        if found == "''":  # lark's end-of-text token
-            found = "end of the text"
-        lines = text.split("\n")
-        line = lines[error.line - 1] if 0 < error.line <= len(lines) else ""
+    def refuse(self) -> NoReturn:
+        """Refuse the next token; at the end, in the line of the last."""
+        kind, text, _ = self.tokens[self.at]
+        _, _, there = self.tokens[max(self.at - (kind == "end"), 0)]
+        number = self.text.count("\n", 0, there.start(there.lastgroup or 0)) + 1
         raise ShadergenError(
             "SG0302",
-            f"unexpected {found} in a formula",
-            where=f"{origin}, line {max(error.line, 1)}" if origin else (),
-            why=line.strip(),
+            f"unexpected {'end of the text' if kind == 'end' else repr(text)} in a formula",
+            where=f"{self.origin}, line {number}" if self.origin else (),
+            why=self.text.split("\n")[number - 1].strip(),
             help="a definition reads: name(x, alpha=0.1) = max(x, 0) + alpha * min(x, 0)",
-        ) from None
-    except VisitError as error:
-        raise ShadergenError("SG0302", f"invalid formula: {error.orig_exc}", where=origin) from None
+        )
+
+
+def _depth(expression: Expr) -> int:
+    """Return the depth of an expression, without recursion."""
+    deepest, level = 0, [expression]
+    while level:
+        deepest += 1
+        level = [arg for e in level if isinstance(e, Call) for arg in e.args]
+    return deepest
 
 
 @lru_cache(maxsize=4096)
@@ -181,7 +230,10 @@ def parse(text: str) -> Expr:
     Raises:
         ShadergenError: SG0302 when the text is not an expression.
     """
-    return _parse(text, "expr", "")  # type: ignore[no-any-return]
+    reader = _Reader(text, "")
+    found = reader.whole()
+    reader.take("end")
+    return found
 
 
 def parse_definitions(text: str, origin: str = "") -> dict[str, Definition]:
@@ -191,7 +243,9 @@ def parse_definitions(text: str, origin: str = "") -> dict[str, Definition]:
         ShadergenError: SG0302 when the text does not parse or a name is defined twice.
     """
     definitions: dict[str, Definition] = {}
-    for definition in _parse(text, "start", origin):
+    reader = _Reader(text, origin)
+    while reader.kind != "end":
+        definition = reader.definition()
         if definition.name in definitions:
             raise ShadergenError("SG0302", f"'{definition.name}' is defined twice", where=origin)
         _check_parameters(definition, origin)
