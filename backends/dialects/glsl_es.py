@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...errors import InternalError
 from ..gpu import EXTERNAL
@@ -26,6 +24,14 @@ if TYPE_CHECKING:
 
 VECTORS = {"float": "vec", "int": "ivec", "uint": "uvec", "bool": "bvec"}
 IMAGES = {"2d": "2D", "array": "2DArray"}
+FULLSCREEN = """\
+// One triangle that covers the viewport; no vertex buffer is bound.
+
+void main() {
+    vec2 corner = vec2((gl_VertexID & 1) << 1, gl_VertexID & 2);
+    gl_Position = vec4(corner * 2.0 - 1.0, 0.0, 1.0);
+}
+"""
 
 
 class GlslEs(Printer):
@@ -175,29 +181,34 @@ class GlslEs(Printer):
 def print_program(program: Program, version: int) -> str:
     """Return the text of a program for a version, 300, 310 or 320."""
     glsl, precision = GlslEs(program.chained), program.precision
-    external = any(t.kind == "external" for t in program.textures)
+    head = [f"#version {version} es"]
+    if any(t.kind == "external" for t in program.textures):
+        head.append(f"#extension {EXTERNAL} : require")
+    head += [f"// {comment(line)}" for line in program.header]
+    precisions = [
+        f"precision {precision} float;",
+        "precision highp int;",
+        f"precision {precision} sampler2D;",
+        f"precision {precision} sampler2DArray;",
+    ]
     main = [indented(text) for text in glsl.block(program.main)]
     functions = glsl.functions()
-    return templates().get_template("shader.glsl.j2").render(
-        version=version,
-        extensions=[EXTERNAL] if external else [],
-        header=[comment(line) for line in program.header],
-        precision=precision,
-        textures=[line for t in program.textures for line in glsl.texture(t, precision)],
-        uniforms=program.uniforms,
-        buffers=[glsl.buffer(a) for a in program.arrays if a.buffer],
-        targets=range(program.targets),
-        result=program.result and glsl.result(program.result, precision),
-        workgroup=program.workgroup,
-        constants=[glsl.constants(a) for a in program.arrays if not a.buffer],
-        functions=functions,
-        main=main,
-    )  # fmt: skip
+    read = [line for t in program.textures for line in glsl.texture(t, precision)]
+    read += [f"uniform int {name};" for name in program.uniforms]
+    read += [glsl.buffer(a) for a in program.arrays if a.buffer]
+    written = [f"layout(location = {k}) out vec4 target_{k};" for k in range(program.targets)]
+    if program.result:
+        written.append(f"layout(local_size_x = {program.workgroup}) in;")
+        written.append(glsl.result(program.result, precision))
+    constants = [glsl.constants(a) for a in program.arrays if not a.buffer]
+    entry = ["void main() {", *main, "}"]
+    heads = ["\n".join(lines) for lines in (head, precisions, read, written) if lines]
+    return "\n\n".join([*heads, *constants, *functions, "\n".join(entry)]) + "\n"
 
 
 def print_vertex(version: int) -> str:
     """Return the vertex shader that all draws share: a triangle that covers the viewport."""
-    return templates().get_template("fullscreen.vert.j2").render(version=version)
+    return f"#version {version} es\n{FULLSCREEN}"
 
 
 def print_function(function: Function) -> str:
@@ -213,19 +224,6 @@ def print_expression(e: Expression) -> str:
 def print_statements(statements: Sequence[Statement]) -> list[str]:
     """Return the lines of statements."""
     return [line for text in GlslEs().block(statements) for line in text.split("\n")]
-
-
-@cache
-def templates() -> Environment:
-    """Return the template environment: strict, and without stray blank lines."""
-    return Environment(
-        loader=PackageLoader(__package__.split(".")[0], "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
 
 
 def float_literal(value: float) -> str:

@@ -9,7 +9,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
-from ..dialects.glsl_es import templates
 from ..dialects.printer import indented
 from ..dialects.user_shader import note
 from ..sizes import LARGEST, OPERATORS
@@ -17,6 +16,7 @@ from .blocks import Block, Strength, Table, blocks_of
 from .expressible import check_passes, check_ports
 from .hooks import LUMA_SCALE, STAGES, UPSCALE_FROM, chosen_hook
 from .sizes import SYMBOLS, Tree, checked, postfix, tree
+from .templates import templates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

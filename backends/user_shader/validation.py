@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..dialects.glsl_es import templates
 from ..validate import find_glslang, validate
+from .templates import templates
 
 if TYPE_CHECKING:
     from .file import UserShader

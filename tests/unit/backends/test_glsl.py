@@ -11,7 +11,6 @@ from shadergen.backends.dialects.glsl_es import (
     print_expression,
     print_function,
     print_statements,
-    templates,
 )
 from shadergen.backends.shader.constructors import construct, filled
 from shadergen.backends.shader.expressions import Variable
@@ -134,8 +133,3 @@ def test_formulas_bring_along_those_they_call():
     value = formulas.expression(parse("hard_swish(x0)"), {"x0": x})
     assert print_expression(value) == "f_hard_swish(x0)"
     assert set(formulas.functions) == {"f_clamp", "f_hard_sigmoid", "f_hard_swish"}
-
-
-def test_templates_refuse_what_is_not_given():
-    with pytest.raises(Exception, match="undefined"):
-        templates().get_template("fullscreen.vert.j2").render()

@@ -28,6 +28,7 @@ from shadergen.backends.sizes import OPERATORS
 from shadergen.backends.user_shader.file import UserShader, user_shader
 from shadergen.backends.user_shader.hooks import STAGES, chosen_hook
 from shadergen.backends.user_shader.sizes import glsl, postfix, tree
+from shadergen.backends.user_shader.templates import templates
 from shadergen.backends.user_shader.validation import validate_user_shader
 from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.options import Options
@@ -588,3 +589,8 @@ def test_what_passes_save_is_rounded_to_the_nearest_16_bit_float():
     bits = v.view(np.uint32)
     rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
     assert (rounded.view(np.float32) == v.astype(np.float16)).all()
+
+
+def test_templates_refuse_what_is_not_given():
+    with pytest.raises(Exception, match="undefined"):
+        templates().get_template("user_shader_player.frag.j2").render()
