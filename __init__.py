@@ -1,8 +1,9 @@
 """Turn trained networks into GLSL ES shaders and a schedule that a thin runtime runs.
 
     import shadergen
-    build = shadergen.compile_model("model.h5", "build/", input_size="360x640")
-    report = shadergen.verify("model.h5")
+    build = shadergen.compile_model(network, example=torch.rand(1, 3, 360, 640))
+    result = build(image)
+    build.save("build/")
 
 Names load on first use, so that importing the package costs nothing.
 """
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from .errors import InternalError, ShadergenError
 
 if TYPE_CHECKING:
-    from .compiler.face import compile_model, load, verify
+    from .compiler.face import compile_model, load, run, verify
 
 __version__ = "0.1.0"
-__all__ = ["InternalError", "ShadergenError", "compile_model", "load", "verify"]
+__all__ = ["InternalError", "ShadergenError", "compile_model", "load", "run", "verify"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("compile_model", "load", "verify"):
+    if name in ("compile_model", "load", "run", "verify"):
         return getattr(import_module(".compiler.face", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,23 +2,82 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import inspect
+import tempfile
+import weakref
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from warnings import warn
 
+from ..backends.writer import check_replaceable, write_build
 from ..errors import ShadergenError, did_you_mean
+from ..runtime_glue.python.loading import check_schedule
 from . import driver
 from .device_list import parse_devices
+from .driver import Compilation
+from .models import model_file
 from .option_parsing import parse_cut, parse_dynamic, parse_range, parse_sizes
 from .options import Options
+from .user_shader import check_writable, write_user_shader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Unpack
+
     from ..runtime_glue.python import Build, DeviceInfo
-    from .driver import Compilation
+    from .session import Session
     from .verification import Report
 
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
 RENAMED = {"pairs": "fuse_separable"}  # options by their names before 1.0
+
+
+class CompileOptions(TypedDict, total=False):
+    """The options of a compilation by keyword; :class:`~.options.Options` explains each.
+
+    Texts are read as the command line reads them.
+    """
+
+    input_size: str | tuple[int, ...] | list[int] | Mapping[str, tuple[int, ...]]
+    input_value: Mapping[str, ArrayLike]
+    input_external: str | Sequence[str]
+    input_range: str | tuple[float, float]
+    inputs: str | Sequence[str]
+    outputs: str | Sequence[str]
+    device: str
+    glsl: int
+    precision: str
+    calibrate: str | Path
+    textures: str
+    stage: str
+    fetch: str
+    weights: str
+    weight_format: str
+    winograd: str
+    fuse_separable: str
+    parameters: str
+    mrt: int
+    output_encoding: str
+    zero_guard: float
+    preprocess: str
+    tuning: str | Path
+    foreign_tuning: bool
+    define: str | Path | Sequence[str | Path]
+    validate: bool
+    embed: str
+    dump_ir: str | Path
+    package: str
+    hook: str
+    upscale_from: float
+    license: str
+    strength: float
+    live_strength: bool
+    luma: str
 
 
 def make_options(**options: Any) -> Options:
@@ -70,20 +129,137 @@ def make_options(**options: Any) -> Options:
     return Options(**options)
 
 
-def compile_model(model: str | Path, output: str | Path, **options: Any) -> Compilation:
-    """Compile a model file into a build folder or, with ``package="mpv"``, into a user shader.
+def _lists_options(function: Function) -> Function:
+    """Let ``help`` and completion show a function's options by name."""
+    signature = inspect.signature(function)
+    *own, _ = signature.parameters.values()
+    named = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in CompileOptions.__annotations__.items()
+    ]
+    parameters = [*own, *named]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
+
+
+@dataclass(frozen=True)
+class CompiledModel(Compilation):
+    """A compiled model. Call it to run it.
+
+    ``build(image)`` takes and returns arrays, or pictures of Pillow (:meth:`.session.Session
+    .__call__`). The first call makes the GPU objects, which later calls use.
+
+    Attributes:
+        source: what was compiled.
+        example: of the inputs of a PyTorch module.
+        options: how it was compiled.
+    """
+
+    source: Any = field(default=None, repr=False)
+    example: Any = field(default=None, repr=False)
+    options: Options = field(default_factory=Options, repr=False)
+
+    @cached_property
+    def _session(self) -> Session:
+        from .session import Session
+
+        return Session(self.output)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        if self.user_shader is not None:
+            raise ShadergenError(
+                "SG0605",
+                "a user shader cannot be called",
+                why="video players run it",
+                help='compile without package="mpv"',
+            )
+        return self._session(*inputs, **named)
+
+    def verify(self, *, reference: str = "auto", seed: int = 0) -> Report:
+        """Compare with a reference implementation; see :func:`verify`."""
+        return _verify(self.source, self.example, self.options, reference, seed)
+
+    def save(self, output: str | Path) -> None:
+        """Write the build, or the user shader; an earlier one is replaced.
+
+        Raises:
+            ShadergenError: SG0501 when it cannot be written.
+        """
+        output = Path(output)
+        if self.user_shader is not None:
+            check_writable(output)
+            write_user_shader(self.user_shader.text, output)
+            return
+
+        def check(folder: Path) -> None:
+            for name in (None, *self.variants):
+                check_schedule(folder, name)
+
+        check_replaceable(output)
+        write_build(self.files, output, check, embed=self.options.embed is not None)
+
+    def _repr_html_(self) -> str:
+        """Return the GPU passes and their shaders, for notebooks."""
+        from .notebook import html
+
+        return html(self)
+
+
+@_lists_options
+def compile_model(
+    model: Any,
+    output: str | Path | None = None,
+    example: Any = None,
+    **options: Unpack[CompileOptions],
+) -> CompiledModel:
+    """Compile a model into a build or, with ``package="mpv"``, into a user shader.
 
     Args:
-        model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
-        output: the folder or file to write; an earlier one is replaced if compilation succeeds.
-        options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W),
-            ``inputs`` and ``outputs`` a text with commas between the names. ``device`` may be
-            several profiles with commas between them, for a build with variants.
+        model: a path (Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX), a ``torch.nn.Module``, a
+            ``keras.Model``, or an ``onnx.ModelProto``.
+        output: the folder or file to write; an earlier one is replaced if compilation succeeds. By
+            default a temporary folder that the result keeps: see :meth:`CompiledModel.save`.
+        example: of the inputs of a PyTorch module (:func:`.models.model_file`).
+        options: as :class:`CompileOptions` lists them.
 
     Raises:
         ShadergenError: for a mistake of the user; docs/errors.md lists the codes.
     """
-    return driver.compile_model(Path(model), Path(output), make_options(**options))
+    made = make_options(**options)
+    folder = None
+    if output is None:
+        folder = tempfile.TemporaryDirectory(prefix="shadergen-")
+        output = Path(folder.name) / "build"
+    with model_file(model, example) as path:
+        compiled = driver.compile_model(path, Path(output), made)
+    known = {f.name: getattr(compiled, f.name) for f in fields(compiled)}
+    result = CompiledModel(**known, source=model, example=example, options=made)
+    if folder is not None:
+        weakref.finalize(result, folder.cleanup)
+    return result
+
+
+def run(build: str | Path | Compilation, *inputs: Any, **named: Any) -> Any:
+    """Run a build once; to run it often, call what :func:`compile_model` returns.
+
+    Args:
+        build: a build's folder, or a compiled model.
+        inputs: as for :meth:`.session.Session.__call__`, as ``named``.
+        named: inputs by their names.
+
+    Returns:
+        As :meth:`.session.Session.__call__`.
+
+    Raises:
+        ShadergenError: SG05xx for an invalid build, SG06xx where it cannot run.
+    """
+    from .session import Session
+
+    session = Session(build.output if isinstance(build, Compilation) else Path(build))
+    try:
+        return session(*inputs, **named)
+    finally:
+        session.close()
 
 
 def load(
@@ -104,18 +280,32 @@ def load(
     return runtime().load(Path(build), device=device, variant=variant)  # type: ignore[no-any-return]
 
 
-def verify(model: str | Path, *, reference: str = "auto", seed: int = 0, **options: Any) -> Report:
-    """Compile a model, run it on OpenGL ES, and compare with a reference implementation.
+@_lists_options
+def verify(
+    model: Any,
+    *,
+    example: Any = None,
+    reference: str = "auto",
+    seed: int = 0,
+    **options: Unpack[CompileOptions],
+) -> Report:
+    """Compile a model, run it, and compare with a reference implementation.
 
     Args:
-        model: as for :func:`compile_model`.
-        reference: "auto", "onnxruntime", "keras" or "numpy".
+        model: as for :func:`compile_model`; ``example`` and ``options`` likewise.
+        example: of the inputs of a PyTorch module.
+        reference: "auto", "onnxruntime", "keras", "tensorflow" or "numpy".
         seed: of the random inputs.
-        options: as for :func:`compile_model`.
+        options: how to compile.
 
     Raises:
         ShadergenError: if the model cannot be compiled or run. A difference raises nothing.
     """
+    return _verify(model, example, make_options(**options), reference, seed)
+
+
+def _verify(model: Any, example: Any, options: Options, reference: str, seed: int) -> Report:
     from .verification import verify_model
 
-    return verify_model(Path(model), make_options(**options), reference, seed)
+    with model_file(model, example) as path:
+        return verify_model(path, options, reference, seed)

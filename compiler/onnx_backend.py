@@ -24,11 +24,9 @@ Strings are numbered for each run, and their numbers uploaded: shaders move and 
 
 from __future__ import annotations
 
-import atexit
 import tempfile
 import weakref
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +43,7 @@ from .frontends import ValueNeededError
 from .frontends.onnx.importing.parameter_inputs import data_inputs
 from .onnx_values import declared, given, has_dynamic_shape, numbered
 from .options import Options
+from .session import shared_context
 from .wide_float64.parts import beyond_float32
 from .wide_float64.run import Run, WideRunner
 
@@ -56,14 +55,6 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Graph
     from .onnx_values import Arrays
-
-
-@cache
-def _context(wgsl: str | None) -> Any:
-    """Return the process's GL context, or its WebGPU device."""
-    context = extras.runtime(wgsl).HeadlessContext()
-    atexit.register(context.close)
-    return context
 
 
 @dataclass(frozen=True)
@@ -235,7 +226,7 @@ class ShadergenRep(BackendRep):
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
             write_build(files, Path(folder) / "build")
             build = runtime.load(Path(folder) / "build")
-        runner = runtime.Runner(build, _context(wgsl))
+        runner = runtime.Runner(build, shared_context(wgsl))
         try:
             runner.init()
         except BaseException:

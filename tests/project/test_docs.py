@@ -180,15 +180,20 @@ def test_shaders_to_embed_compile(tmp_path: Path) -> None:
         run("glslangValidator", path)
 
 
-def test_export_from_pytorch_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.gl
+def test_pytorch_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnxscript")
     torch = pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    export, _ = blocks("README.md", "python")
-    names = {"torch": torch, "model": torch.nn.Conv2d(3, 4, 3)}
-    exec(compile(export, "README.md", "exec"), names)
-    shadergen.compile_model("model.onnx", "build", validate=False)
+    in_python, export, _ = blocks("README.md", "python")
+    model, image = torch.nn.Conv2d(3, 4, 3), torch.rand(1, 3, 360, 640)
+    names = {"torch": torch, "shadergen": shadergen, "model": model, "image": image}
+    exec(compile(in_python, "README.md", "exec"), names)
+    want = model(image).detach().numpy()
+    np.testing.assert_allclose(names["result"], want, atol=1e-5)
     assert shadergen.load("build").inputs[0].shape == (1, 3, 360, 640)
+    exec(compile(export, "README.md", "exec"), names)
+    assert shadergen.verify("model.onnx", reference="onnxruntime").ok
 
 
 @pytest.mark.gl
@@ -197,7 +202,7 @@ def test_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     shadergen.compile_model(ESPCN, "build", input_size="36x64", validate=False)
     images.fromarray(np.zeros((36, 64, 3), np.uint8)).save("photo.png")
-    _, example = blocks("README.md", "python")
+    *_, example = blocks("README.md", "python")
     exec(compile(example, "README.md", "exec"), {})
     assert images.open("luma_x2.png").size == (128, 72)
 

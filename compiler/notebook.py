@@ -1,0 +1,40 @@
+"""What a notebook shows of a compiled model: its GPU passes, and their shaders."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from .inspection import PassRow, inspect_build
+from .size_texts import at_defaults
+
+if TYPE_CHECKING:
+    from .driver import Compilation
+
+HEAD = "pass", "layers", "kernel", "height x width", "multiply-adds"
+
+
+def html(compiled: Compilation) -> str:
+    """Return a table of the GPU passes, each with its shader to unfold."""
+    if compiled.user_shader is not None:
+        return _unfolded("user shader", compiled.user_shader.text)
+    found = inspect_build(compiled.output)
+    sources = compiled.files.shaders
+    steps = at_defaults(compiled.files.schedule)["passes"]
+    rows = "".join(
+        _row(row, sources[p["shader"]]) for row, p in zip(found.passes, steps, strict=True)
+    )
+    title = f"{found.model}: {', '.join(found.inputs)} to {', '.join(found.outputs)}"
+    head = "".join(f"<th>{name}</th>" for name in HEAD)
+    return f"<p>{escape(title)}</p><table><tr>{head}</tr>{rows}</table>"
+
+
+def _row(row: PassRow, source: str) -> str:
+    name = _unfolded(row.name, source)
+    cells = ", ".join(row.layers), f"{row.stage} {row.kernel}", f"{row.height} x {row.width}"
+    texts = "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, f"{row.macs:,}"))
+    return f"<tr><td>{name}</td>{texts}</tr>"
+
+
+def _unfolded(name: str, source: str) -> str:
+    return f"<details><summary>{escape(name)}</summary><pre>{escape(source)}</pre></details>"

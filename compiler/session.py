@@ -1,0 +1,151 @@
+"""Running a build from Python: arrays in, arrays out."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShadergenError, did_you_mean
+from ..runtime_glue.python.loading import load
+from . import extras, pictures
+from .running import fitted, for_context
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+@cache
+def shared_context(wgsl: str | None) -> Any:
+    """Return the process's OpenGL ES context, or its WebGPU device for shaders in WGSL."""
+    context = extras.runtime(wgsl).HeadlessContext()
+    atexit.register(context.close)
+    return context
+
+
+class Session:
+    """A build, ready to run. GPU objects are made at the first call, and kept for the next ones.
+
+    Args:
+        folder: the build's.
+        variant: the name of the variant to run; by default the one for the GPU at hand.
+
+    Raises:
+        ShadergenError: SG0502 to SG0505 if the build is invalid, SG0605 if it has no such variant.
+    """
+
+    def __init__(self, folder: Path, variant: str | None = None) -> None:
+        self._build = load(folder, variant=variant)
+        self._chosen = variant is not None
+        self._runner: Any = None
+        self._release: Any = None
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """Run the build once.
+
+        Args:
+            inputs: arrays in the order of the build's inputs: of numpy, PyTorch, or anything that
+                numpy reads, in the model's own shapes. The input of a network from picture to
+                picture may be a Pillow image.
+            named: inputs by their names.
+
+        Returns:
+            The output: an array, or a Pillow image for a Pillow image. Several outputs are a
+            dictionary of arrays by name.
+
+        Raises:
+            ShadergenError: SG0605 for inputs that do not fit the build, SG06xx where it cannot run.
+        """
+        given = self._named(inputs, named)
+        picture = next((x for x in given.values() if _is_picture(x)), None)
+        if picture is not None:
+            return self._picture(given, picture)
+        outputs = self._run({name: _array(x) for name, x in given.items()})
+        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def close(self) -> None:
+        """Free the GPU objects; the next call makes them again."""
+        if self._release is not None:
+            self._release()
+        self._runner = self._release = None
+
+    def _named(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        names = [port.name for port in self._build.inputs]
+        if len(inputs) > len(names):
+            raise ShadergenError(
+                "SG0605",
+                f"the build takes {len(names)} inputs, not {len(inputs)}",
+                supported=", ".join(names),
+            )
+        given = {**dict(zip(names, inputs, strict=False)), **named}
+        for name in (*given, *names):
+            if name not in names:
+                raise ShadergenError(
+                    "SG0605",
+                    f"the build has no input '{name}'",
+                    supported=", ".join(names),
+                    help=did_you_mean(name, names),
+                )
+            if name not in given:
+                raise ShadergenError("SG0605", f"input '{name}' has no array")
+        return given
+
+    def _picture(self, given: dict[str, Any], picture: Any) -> Any:
+        """Run a network from picture to picture."""
+        ports = self._build.inputs, self._build.outputs
+        if any(len(p) != 1 for p in ports):
+            counts = " and ".join(
+                f"{len(p)} {w}" for p, w in zip(ports, ("inputs", "outputs"), strict=True)
+            )
+            raise ShadergenError(
+                "SG0605",
+                f"the build has {counts}",
+                why="a picture works only with one of each",
+                help="give arrays",
+            )
+        (port,) = self._build.inputs
+        shape = pictures.sized(port.shape, port.axes, picture)
+        self._prepare({port.name: shape})
+        (port,), (output,) = self._runner.build.inputs, self._runner.build.outputs
+        array = pictures.to_array(picture, port.shape, port.axes, port.name)
+        result = self._run({port.name: array})[output.name]
+        return pictures.to_picture(result, output.axes, output.name, picture)
+
+    def _run(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        self._prepare({name: a.shape for name, a in arrays.items()})
+        for name, array in arrays.items():
+            self._runner.upload(name, array)
+        self._runner.run()
+        self._runner.check()
+        return {p.name: self._runner.read(p.name) for p in self._runner.build.outputs}
+
+    def _prepare(self, shapes: dict[str, tuple[int, ...]]) -> None:
+        """Make a runner, unless there is one, and let dynamic sizes be those of the inputs."""
+        build = self._build
+        runtime = extras.runtime(build.requires.wgsl)
+        if self._runner is None:
+            context = shared_context(build.requires.wgsl)
+            build = build if self._chosen else for_context(runtime, build, context)
+            runner = runtime.Runner(fitted(runtime, build, shapes), context)
+            self._release = weakref.finalize(self, runner.close)
+            runner.init()
+            self._runner = runner
+        elif build.sizes is not None:
+            self._runner.resize(**fitted(runtime, build, shapes).sizes.values)
+
+
+def _is_picture(value: Any) -> bool:
+    """Whether a value is a Pillow image; Pillow need not be installed."""
+    return any(c.__module__ == "PIL.Image" for c in type(value).__mro__)
+
+
+def _array(value: Any) -> NDArray[Any]:
+    """Return what was given as an array; tensors of PyTorch may need gradients."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    return np.asarray(value)
