@@ -151,10 +151,21 @@ class _Wgsl(Printer):
         if sign in BITS and left.type.lanes > right.type.lanes:
             vector = self.type(left.type)
             return f"{self.atom(left)} {sign} {vector}({self.expression(right)})", LEVELS[sign]
+        if sign in ("/", "%") and right.type.scalar == "int" and not isinstance(right, Number):
+            return self._quotient(sign, left, right), ATOM
         text, level = super().binary(sign, left, right)
         if sign == "==" and left.type.lanes > 1:
             return f"all({text})", ATOM
         return text, level
+
+    def _quotient(self, sign: Operator, left: Expression, right: Expression) -> str:
+        """Return the quotient or remainder of ints, which are never negative, as that of uints.
+
+        Compilers guard each division of signed ints against a divisor of 0, and of -1 for the
+        smallest dividend. So the divisor, the same everywhere, becomes one of each invocation.
+        """
+        parts = (f"{self.type(UINT.of(e.type.lanes))}({self.expression(e)})" for e in (left, right))
+        return f"{self.type(left.type)}({f' {sign} '.join(parts)})"
 
     def texel(self, e: Texel) -> str:
         if e.texture.kind == "external":

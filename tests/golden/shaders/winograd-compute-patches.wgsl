@@ -29,11 +29,11 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
     var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
-    var row: i32 = block / sizes.u_blocks_across;
+    var row: i32 = i32(u32(block) / u32(sizes.u_blocks_across));
     var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row) * vec2i(1, 8);
     // The number of the tile, and its first pixel.
     var tile: i32 = pixel.y / 16 * sizes.u_columns + pixel.x;
-    var corner: vec2i = vec2i(tile % sizes.u_tiles_across, tile / sizes.u_tiles_across) * 2 - vec2i(1, 1);
+    var corner: vec2i = vec2i(i32(u32(tile) % u32(sizes.u_tiles_across)), i32(u32(tile) / u32(sizes.u_tiles_across))) * 2 - vec2i(1, 1);
     // In place of columns outside the map, load the nearest.
     var x0: i32 = max(min(corner.x, sizes.u_width_in - 1), 0);
     var x1: i32 = min(corner.x + 1, sizes.u_width_in - 1);

@@ -29,7 +29,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
     var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
-    var row: i32 = block / sizes.u_blocks_across;
+    var row: i32 = i32(u32(block) / u32(sizes.u_blocks_across));
     var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row);
     var corner: vec2i = pixel;
     var position: i32 = pixel.y % 16;

@@ -42,11 +42,11 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
     var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
-    var row: i32 = block / sizes.u_blocks_across;
+    var row: i32 = i32(u32(block) / u32(sizes.u_blocks_across));
     var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row) * vec2i(2, 2);
     // The number of the tile, and the first element of its patch.
     var tile: i32 = pixel.y / 2 * sizes.u_tiles_across + pixel.x / 2;
-    var corner: vec2i = vec2i(tile % sizes.u_columns, tile / sizes.u_columns * 16);
+    var corner: vec2i = vec2i(i32(u32(tile) % u32(sizes.u_columns)), i32(u32(tile) / u32(sizes.u_columns)) * 16);
     var result_x0_y0: vec4f = vec4f(0.0);
     var result_x1_y0: vec4f = vec4f(0.0);
     var result_x0_y1: vec4f = vec4f(0.0);

@@ -23,7 +23,7 @@ fn load_inside(p: vec2i) -> vec4f { return textureLoad(u_x, p, 0); }
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
     var pixel: vec2i = vec2i(fragment_position.xy);
-    var plane_of_strip: i32 = pixel.x / sizes.u_columns;
+    var plane_of_strip: i32 = i32(u32(pixel.x) / u32(sizes.u_columns));
     var column: i32 = pixel.x - plane_of_strip * sizes.u_columns;
     // The first pixel of the tile, and the row of its transformed patch.
     var corner: vec2i = vec2i(column, pixel.y / 6) * 4 - vec2i(1, 1);

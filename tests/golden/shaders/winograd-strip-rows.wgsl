@@ -20,7 +20,7 @@ struct Targets {
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
     var pixel: vec2i = vec2i(fragment_position.xy);
-    var plane_of_strip: i32 = pixel.x / sizes.u_columns;
+    var plane_of_strip: i32 = i32(u32(pixel.x) / u32(sizes.u_columns));
     var column: i32 = pixel.x - plane_of_strip * sizes.u_columns;
     // d: a row of products.
     var first: i32 = plane_of_strip * (6 * sizes.u_pairs) + column / 2;

@@ -192,6 +192,23 @@ def test_functions_of_one_name_are_refused():
         verify(program(body))
 
 
+def test_ints_are_divided_as_unsigned_ones_in_wgsl_unless_the_divisor_is_a_number():
+    """Compilers guard a signed division by what is no number, lane by lane."""
+    body = Body()
+    i, at = body.let("i", integer(7) + Uniform("u_n")), body.let("at", ivec2(8, 9))
+    body.let("row", i // Uniform("u_width"))
+    body.let("column", i % (Uniform("u_width") + 1))
+    body.let("half", i // 3)
+    body.let("tile", at // ivec2(Uniform("u_width"), 4))
+    body.let("ratio", Variable("v", FLOAT) / Variable("w", FLOAT))
+    text = print_wgsl(program(body, uniforms=("u_n", "u_width")))
+    assert "var row: i32 = i32(u32(i) / u32(sizes.u_width));" in text
+    assert "var column: i32 = i32(u32(i) % u32(sizes.u_width + 1));" in text
+    assert "var half: i32 = i / 3;" in text
+    assert "var tile: vec2i = vec2i(vec2u(at) / vec2u(vec2i(sizes.u_width, 4)));" in text
+    assert "var ratio: f32 = v / w;" in text
+
+
 def test_what_a_function_writes_to_is_a_pointer_in_wgsl():
     inner = Body()
     inner.assign(V, vec4(1.0))
