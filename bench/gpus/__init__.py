@@ -19,6 +19,7 @@ Data flow, in the order of the modules:
 - :mod:`.networks` compiles the networks, :mod:`.results` holds the figures and their JSON,
   :mod:`.report` and :mod:`.chart` the page.
 - :mod:`.user_shaders` counts user shaders for video players, beside hand-written ones.
+- :mod:`.dialects` compares WGSL, by way of :mod:`.naga`, with GLSL ES.
 - :mod:`.fit` fits costs of families to counts; :mod:`.estimates` compares ``inspect --device`` with
   the page.
 

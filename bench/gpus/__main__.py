@@ -7,6 +7,7 @@
     make gpus ARGS="--precision fp16"              builds of 16 bits
     make gpus ARGS="--compare docs/gpus.json"      before and after a change
     make gpus ARGS="--user-shaders [net.glsl ...]" user shaders, see user_shaders.py
+    make gpus ARGS="--wgsl"                        WGSL beside GLSL ES, see dialects.py
 
 A run of all networks and GPUs in 32 bits writes the page, others are printed. The figures of each
 run are kept in .build/gpus/figures.json, those of the run before in .build/gpus/before.json.
@@ -24,11 +25,12 @@ from shadergen.errors import ShadergenError
 
 from .chart import draw
 from .counts import measure
+from .dialects import compared
 from .drivers import DriverMissing, compiler_of
 from .networks import GENERIC, Network, compiled, networks, own_profile
 from .report import as_page
 from .results import NetworkResult, as_data, from_data, summed
-from .table import GPUS, KEPT, PROJECT, Gpu, chosen
+from .table import GPUS, KEPT, PROJECT, VULKAN, Gpu, chosen
 from .user_shaders import report
 
 OWN = "own"  # the profile of the GPU's family
@@ -120,14 +122,20 @@ def main() -> int:
     parser.add_argument(
         "--user-shaders", type=Path, nargs="*", metavar="FILE", help="files, or upscalers if none"
     )
+    parser.add_argument("--wgsl", action="store_true", help="compare WGSL with GLSL ES")
     flags = parser.parse_args()
     try:
-        wanted = chosen(flags.gpus)
+        wanted = chosen(flags.gpus, VULKAN if flags.wgsl else GPUS)
     except ValueError as error:
         parser.error(str(error))
     gpus = [gpu for gpu in wanted if _starts(gpu)]
-    if flags.user_shaders is not None:
-        for line in report(flags.user_shaders, flags.networks, gpus, flags.precision, say):
+    lines = None
+    if flags.wgsl:
+        lines = compared(networks(flags.networks), gpus, flags.precision, say)
+    elif flags.user_shaders is not None:
+        lines = report(flags.user_shaders, flags.networks, gpus, flags.precision, say)
+    if lines is not None:
+        for line in lines:
             say("")
             print(line, flush=True)
         return 0

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from importlib.metadata import version
 from math import prod
 from pathlib import Path
 from typing import Any
+
+from shadergen.backends.validate import WGSL
 
 from .shaders import Shader
 
@@ -52,6 +55,7 @@ def _pass(build: Path, formats: dict[str, str], entry: dict[str, Any]) -> Pass:
         tuple(sorted({**textures, **images}.items())),
         tuple(sorted(uniforms.items())),
         (entry.get("macs") or 0) / invocations,
+        version("wgpu") if entry["shader"].endswith(WGSL) else "",
     )
     return Pass(entry["name"], shader, invocations, entry["kernel"] == "winograd")
 

@@ -20,7 +20,7 @@ from typing import IO
 
 from .messages import about
 from .shaders import Shader
-from .table import KEPT, LIBRARIES, PROJECT, Gpu, radeon_icd
+from .table import KEPT, LIBRARIES, PROJECT, Gpu, icd_file
 
 SECONDS = 30  # of processor time for a shader
 OUT_OF_TIME = f"takes over {SECONDS} s to compile"
@@ -64,8 +64,9 @@ def environment(gpu: Gpu) -> dict[str, str]:
     variables = {**os.environ, **QUIET, **gpu.environment}
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
     if gpu.vulkan:
-        return {**variables, "VK_ICD_FILENAMES": radeon_icd()}
-    variables["LD_PRELOAD"] = str(LIBRARIES / f"lib{gpu.shim}_noop_drm_shim.so")
+        variables["VK_ICD_FILENAMES"] = icd_file(gpu.icd)
+    if gpu.shim:
+        variables["LD_PRELOAD"] = str(LIBRARIES / f"lib{gpu.shim}_noop_drm_shim.so")
     if gpu.own_mesa:
         variables["LD_LIBRARY_PATH"] = str(LIBRARIES)
         variables["LIBGL_DRIVERS_PATH"] = str(LIBRARIES / "dri")

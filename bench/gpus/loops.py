@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 HEAD = re.compile(
-    r"for \(int (?P<counter>\w+) = (?P<start>[^;]+); (?P=counter) < (?P<end>[^;]+); "
+    r"for \((?:int|var) (?P<counter>\w+) = (?P<start>[^;]+); (?P=counter) < (?P<end>[^;]+); "
     r"(?:\+\+(?P=counter)|(?P=counter) \+= (?P<step>\d+))\) \{"
 )
-FUNCTION = re.compile(r"^\w+ (?P<name>\w+)\([^;{}]*\) \{$", re.MULTILINE)
+FUNCTION = re.compile(r"^\w+ (?P<name>\w+)\([^;{}]*\)(?: -> \w+)? \{$", re.MULTILINE)
 ARITHMETIC = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -154,6 +154,8 @@ def _computed(node: ast.expr, names: Mapping[str, int]) -> int:
         return node.value
     if isinstance(node, ast.Name):
         return names[node.id]
+    if isinstance(node, ast.Attribute):  # a member of WGSL's struct of uniforms
+        return names[node.attr]
     if isinstance(node, ast.BinOp):
         sides = (_computed(side, names) for side in (node.left, node.right))
         return int(ARITHMETIC[type(node.op)](*sides))

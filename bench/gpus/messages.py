@@ -17,10 +17,17 @@ from typing import Literal
 
 Stage = Literal["fragment", "compute"]
 
-# How messages about a stage begin, by driver: panfrost and v3d, freedreno, iris, nouveau, RADV.
+# How messages about a stage begin: panfrost and v3d, freedreno, iris, nouveau, RADV, ANV.
 BEGINNINGS: dict[Stage, tuple[str, ...]] = {
-    "fragment": ("MESA_SHADER_FRAGMENT", "FRAG shader", "FS ", "type: 4,", "Fragment Shader"),
-    "compute": ("MESA_SHADER_COMPUTE", "CL shader", "CS ", "type: 5,", "Compute Shader"),
+    "fragment": (
+        "MESA_SHADER_FRAGMENT",
+        "FRAG shader",
+        "FS ",
+        "type: 4,",
+        "Fragment Shader",
+        "SIMD",
+    ),
+    "compute": ("MESA_SHADER_COMPUTE", "CL shader", "CS ", "type: 5,", "Compute Shader", "compute"),
 }
 COUNTED = re.compile(r"([\d.]+) ([A-Za-z(][\w()-]*)")  # 664 inst
 LABELLED = re.compile(r"(\w+): ([\d.]+)")  # inst: 719
@@ -28,7 +35,7 @@ ASSIGNED = re.compile(r"([A-Za-z][\w -]*)=([\d.e+]+)")  # Code size=4516
 WIDTH = re.compile(r"SIMD(\d+) shader")  # lanes
 SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
 SIZES = {"quadwords": 16, "dwords": 4, "Code size": 1, "bytes": 1}  # in bytes
-INSTRUCTION = 8  # bytes, for VideoCore, which gives no size
+INSTRUCTION = 8  # bytes, for VideoCore and ANV, which give no size
 
 
 def about(messages: Iterable[str], stage: Stage) -> tuple[str, ...]:

@@ -65,7 +65,9 @@ def own_profile(gpu: Gpu) -> str:
     return gpu.family if gpu.family in DEVICES else PLAIN
 
 
-def compiled(network: Network, profile: str, precision: str, winograd: str = "auto") -> list[Pass]:
+def compiled(
+    network: Network, profile: str, precision: str, winograd: str = "auto", stage: str = "auto"
+) -> list[Pass]:
     """Compile a network for a device profile; return its GPU passes.
 
     Args:
@@ -73,6 +75,7 @@ def compiled(network: Network, profile: str, precision: str, winograd: str = "au
         profile: the name of the device profile.
         precision: "fp32", "fp16" or "auto".
         winograd: "auto", or "off" for direct convolutions alone.
+        stage: "auto", "fragment" or "compute".
     """
     height, width = network.size
     with tempfile.TemporaryDirectory(prefix="shadergen-") as scratch:
@@ -81,6 +84,7 @@ def compiled(network: Network, profile: str, precision: str, winograd: str = "au
             input_size=parse_sizes([f"{height}x{width}"]),
             precision=PRECISIONS[precision],
             winograd=winograd,
+            stage=stage,
         )
         build = Path(scratch) / "build"
         compile_model(network.model(), build, options)

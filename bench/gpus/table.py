@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,8 @@ class Gpu:
         compiler: Mesa's name for it, and its version if setup.sh builds it.
         rates: cycles of each unit of the GPU for one invocation, by the driver's numbers. The unit
             of multiply-adds comes first.
-        shim: the fake kernel to load, or nothing for a Vulkan driver.
+        shim: the fake kernel to load, if the driver needs one.
+        icd: the driver's name to the Vulkan loader, or nothing for OpenGL ES.
         environment: what chooses the GPU.
         own_mesa: whether the driver is the one that setup.sh builds, rather than the system's.
         draws: whether a draw follows. Drivers may compile once more for the formats in use.
@@ -58,6 +59,7 @@ class Gpu:
     compiler: str
     rates: Rates
     shim: str = ""
+    icd: str = ""
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     own_mesa: bool = True
     draws: bool = True
@@ -77,20 +79,20 @@ class Gpu:
     @property
     def vulkan(self) -> bool:
         """Whether shaders are compiled by a Vulkan driver."""
-        return not self.shim
+        return bool(self.icd)
 
     def missing(self) -> str:
         """Return the file that its driver lacks on this machine, or nothing."""
-        if self.vulkan:
-            return "" if radeon_icd() else "Mesa's Vulkan driver for AMD"
-        needed = [LIBRARIES / f"lib{self.shim}_noop_drm_shim.so"]
+        if self.vulkan and not icd_file(self.icd):
+            return f"Mesa's Vulkan driver {self.icd}"
+        needed = [LIBRARIES / f"lib{self.shim}_noop_drm_shim.so"] * bool(self.shim)
         needed += [LIBRARIES / "libEGL.so.1"] * self.own_mesa
         return next((str(path) for path in needed if not path.exists()), "")
 
 
-def radeon_icd() -> str:
-    """Return the file by which the Vulkan loader finds AMD's driver, or nothing."""
-    found = (path for folder in ICDS for path in Path(folder).glob("radeon_icd*.json"))
+def icd_file(driver: str) -> str:
+    """Return the file by which the Vulkan loader finds a driver of Mesa, or nothing."""
+    found = (path for folder in ICDS for path in Path(folder).glob(f"{driver}_icd*.json"))
     return str(next(found, ""))
 
 
@@ -131,6 +133,11 @@ def _radeon(n: Numbers) -> Units:
     return {"issue": n["Inverse Throughput"] / 2}  # a wave of 64 takes a SIMD of 32 lanes twice
 
 
+def _radeon_vector(n: Numbers) -> Units:
+    """Cycles of a lane; in shaders with loops vector instructions alone."""
+    return {"issue": n["vector"]} if n.get("loops") else _radeon(n)
+
+
 def _instructions(name: str) -> Rates:
     def rates(n: Numbers) -> Units:
         return {"issue": n[name]}
@@ -155,7 +162,7 @@ def _mali(
         compiler,
         rates,
         "panfrost",
-        settings,
+        environment=settings,
         half_rate=2,
         registers=registers,
     )
@@ -171,7 +178,7 @@ def _qualcomm(number: int, family: str) -> Gpu:
         "ir3, Mesa 25.0.7",
         _adreno,
         "freedreno",
-        settings,
+        environment=settings,
         draws=False,
         registers="full",
         variant=_adreno_variant,
@@ -186,7 +193,7 @@ def _intel(name: str, title: str) -> Gpu:
         "iris",
         _intel_rates,
         "intel",
-        {"INTEL_STUB_GPU_PLATFORM": name},
+        environment={"INTEL_STUB_GPU_PLATFORM": name},
         own_mesa=False,
         half_rate=2,
     )
@@ -205,6 +212,7 @@ GPUS = (
         "AMD RDNA 2 (Navi 21)",
         "RADV/ACO",
         _radeon,
+        icd="radeon",
         environment={"RADV_FORCE_FAMILY": "navi21"},
         own_mesa=False,
         half_rate=2,
@@ -218,7 +226,7 @@ GPUS = (
         "nouveau, Mesa 25.0.7",
         _instructions("inst"),
         "nouveau",
-        {"NOUVEAU_CHIPSET": "160"},
+        environment={"NOUVEAU_CHIPSET": "160"},
         registers="gpr",
         tells_loops=False,
     ),
@@ -235,16 +243,30 @@ GPUS = (
     ),
 )
 
+VULKAN = (
+    *(
+        replace(gpu, name=f"{gpu.name}-vector", rates=_radeon_vector)
+        for gpu in GPUS
+        if gpu.icd == "radeon"
+    ),
+    *(
+        replace(gpu, name=f"{gpu.name}-anv", compiler="ANV", icd="intel")
+        for gpu in GPUS
+        if gpu.shim == "intel"
+    ),
+)
+"""GPUs whose compilers take SPIR-V."""
 
-def chosen(names: str) -> list[Gpu]:
+
+def chosen(names: str, gpus: Sequence[Gpu] = GPUS) -> list[Gpu]:
     """Return GPUs by their names, separated by commas; all of them for an empty text.
 
     Raises:
         ValueError: for an unknown name.
     """
-    known = {gpu.name: gpu for gpu in GPUS}
+    known = {gpu.name: gpu for gpu in gpus}
     wanted = [name for name in names.split(",") if name]
     for name in wanted:
         if name not in known:
             raise ValueError(f"GPU {name!r} is unknown; there are {', '.join(known)}")
-    return [known[name] for name in wanted] or list(GPUS)
+    return [known[name] for name in wanted] or list(gpus)

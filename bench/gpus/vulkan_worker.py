@@ -1,8 +1,9 @@
 """Compile shaders with the Vulkan driver that the loader finds. See :mod:`gpus.worker`.
 
-glslang makes SPIR-V of the GLSL ES, SPIRV-Cross names its descriptors, and the driver tells its
-statistics by VK_KHR_pipeline_executable_properties. RADV does not say how many loops there are, but
-prints its program, in which they are counted.
+glslang makes SPIR-V of the GLSL ES, or naga of WGSL (:mod:`gpus.naga`). SPIRV-Cross names its
+descriptors, and the driver tells its statistics by VK_KHR_pipeline_executable_properties. RADV does
+not say how many loops there are, but prints its program, in which they are counted, and its
+vector instructions.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import vulkan as vk
 
+from gpus.naga import Naga
 from gpus.worker import Clock, Refused, serve
 from shadergen.backends.validate import find_glslang
 
@@ -26,6 +28,8 @@ VERSION = re.compile(r"#version 3\d0 es")
 STATISTICS = "VK_KHR_pipeline_executable_properties"
 DESCRIPTORS = {
     "textures": vk.VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
+    "separate_images": vk.VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE,
+    "separate_samplers": vk.VK_DESCRIPTOR_TYPE_SAMPLER,
     "images": vk.VK_DESCRIPTOR_TYPE_STORAGE_IMAGE,
     "ubos": vk.VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
     "ssbos": vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
@@ -45,7 +49,18 @@ FLOAT64 = vk.VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR
 NUMBERS = vk.VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
 TEXTS = vk.VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR
 PROGRAMS = "vkGetPipelineExecutableInternalRepresentationsKHR"
-LOOP = b"loop-header"  # the kind of a loop's first block
+STAGES = {
+    "compute": [vk.VK_SHADER_STAGE_COMPUTE_BIT],
+    "fragment": [vk.VK_SHADER_STAGE_VERTEX_BIT, vk.VK_SHADER_STAGE_FRAGMENT_BIT],
+}
+IRIS = {  # ANV's names of what iris tells, too
+    "Instruction Count": "inst",
+    "Loop Count": "loops",
+    "Spill Count": "spills",
+    "Fill Count": "fills",
+}
+LOOP = re.compile(rb"loop-header")  # the kind of a loop's first block, printed before assembly
+VECTOR = re.compile(rb"^\t(?:(?:v|image|buffer|ds)_|exp )", re.MULTILINE)  # of AMD's assembly
 Shader = Mapping[str, Any]
 
 
@@ -53,6 +68,7 @@ class VulkanDriver:
     """The first device of the driver."""
 
     def __init__(self) -> None:
+        self._naga: Naga | None = None
         application = vk.VkApplicationInfo(apiVersion=vk.VK_MAKE_VERSION(1, 3, 0))
         about = vk.VkInstanceCreateInfo(pApplicationInfo=application)
         self._instance = vk.vkCreateInstance(about, None)
@@ -87,9 +103,16 @@ class VulkanDriver:
 
     def compile(self, shader: Shader, clock: Clock) -> list[str]:
         """Compile a shader; return its statistics as messages."""
-        with tempfile.TemporaryDirectory() as scratch:
-            make = _compute_stages if shader["stage"] == "compute" else _drawing_stages
-            stages, descriptors = make(self, shader, Path(scratch))
+        if "wgsl" in shader:
+            self._naga = self._naga or Naga()
+            codes = self._naga.spirv(shader)
+        else:
+            codes = _with_glslang(shader)
+        stages = [
+            self._stage(code, flag)
+            for code, flag in zip(codes, STAGES[shader["stage"]], strict=True)
+        ]
+        descriptors = _descriptors(codes[-1])
         layout = self._layout(descriptors)
         try:
             with clock:
@@ -104,24 +127,11 @@ class VulkanDriver:
             vk.vkDestroyPipeline(self._device, made, None)
         return said
 
-    def stage(self, source: str, kind: str, flag: int, folder: Path) -> tuple[Any, dict[int, int]]:
-        """Return a stage of a pipeline, and the types of its descriptors by binding."""
-        text, binary = folder / f"shader.{kind}", folder / f"{kind}.spv"
-        source = VERSION.sub("#version 320 es", source, count=1)
-        text.write_text(source.replace("gl_VertexID", "gl_VertexIndex"), "utf-8")
-        command = [find_glslang() or "glslang", *GLSLANG, "-o", str(binary), str(text)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        if run.returncode:
-            raise Refused("glslang: " + " ".join(run.stdout.split())[:500])
-        code = binary.read_bytes()
+    def _stage(self, code: bytes, flag: int) -> Any:
         module = vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
-        made = vk.VkPipelineShaderStageCreateInfo(
+        return vk.VkPipelineShaderStageCreateInfo(
             stage=flag, module=vk.vkCreateShaderModule(self._device, module, None), pName="main"
         )
-        command = ["spirv-cross", str(binary), "--reflect"]
-        run = subprocess.run(command, capture_output=True, text=True, check=True)
-        found = json.loads(run.stdout)
-        return made, {r["binding"]: t for k, t in DESCRIPTORS.items() for r in found.get(k, ())}
 
     def _layout(self, descriptors: Mapping[int, int]) -> Any:
         bindings = [
@@ -178,18 +188,21 @@ class VulkanDriver:
         said = []
         about = vk.VkPipelineInfoKHR(pipeline=pipeline)
         for index, executable in enumerate(self._executables(self._device, about)):
-            loops = self._loops(looped, index) if looped else 0
-            values = [f"loops={loops}"]
+            values = [f"lanes={executable.subgroupSize}"]
             which = vk.VkPipelineExecutableInfoKHR(pipeline=pipeline, executableIndex=index)
             for statistic in self._statistics(self._device, which):
                 value = statistic.value
                 number = value.f64 if statistic.format == FLOAT64 else value.u64
-                values.append(f"{_text(statistic.name)}={number}")
+                name = _text(statistic.name)
+                values.append(f"{IRIS.get(name, name)}={number}")
+            if not any(value.startswith("loops=") for value in values):
+                loops, vector = self._counted(looped, index) if looped else (0, 0)
+                values += [f"loops={loops}", f"vector={vector}"]
             said.append(f"{_text(executable.name)}: {'; '.join(values)}")
         return said
 
-    def _loops(self, pipeline: Any, index: int) -> int:
-        """Return how many loops an executable's machine code has."""
+    def _counted(self, pipeline: Any, index: int) -> tuple[int, int]:
+        """Return how many loops and vector instructions an executable's machine code has."""
         ffi = vk.ffi
         which = vk.VkPipelineExecutableInfoKHR(pipeline=pipeline, executableIndex=index)
         count = ffi.new("uint32_t *")
@@ -201,26 +214,42 @@ class VulkanDriver:
         for text, room in zip(texts, rooms, strict=True):
             text.pData = room
         self._programs(*place, texts)
-        return max((bytes(ffi.buffer(room)).count(LOOP) for room in rooms), default=0)
+        printed = b"".join(bytes(ffi.buffer(room)) for room in rooms)
+        return len(LOOP.findall(printed)), len(VECTOR.findall(printed))
 
 
 def _text(characters: Any) -> str:
     return characters if isinstance(characters, str) else vk.ffi.string(characters).decode()
 
 
-def _compute_stages(driver: VulkanDriver, shader: Shader, folder: Path) -> Any:
-    stage, descriptors = driver.stage(
-        shader["source"], "comp", vk.VK_SHADER_STAGE_COMPUTE_BIT, folder
-    )
-    return [stage], descriptors
+def _with_glslang(shader: Shader) -> list[bytes]:
+    """Return the SPIR-V of each stage of a shader in GLSL ES."""
+    texts = {"vert": shader.get("vertex"), "frag": shader["source"]}
+    if shader["stage"] == "compute":
+        texts = {"comp": shader["source"]}
+    codes = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for kind, source in texts.items():
+            text, binary = Path(scratch) / f"shader.{kind}", Path(scratch) / f"{kind}.spv"
+            source = VERSION.sub("#version 320 es", source, count=1)
+            text.write_text(source.replace("gl_VertexID", "gl_VertexIndex"), "utf-8")
+            command = [find_glslang() or "glslang", *GLSLANG, "-o", str(binary), str(text)]
+            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            if run.returncode:
+                raise Refused("glslang: " + " ".join(run.stdout.split())[:500])
+            codes.append(binary.read_bytes())
+    return codes
 
 
-def _drawing_stages(driver: VulkanDriver, shader: Shader, folder: Path) -> Any:
-    vertex, _ = driver.stage(shader["vertex"], "vert", vk.VK_SHADER_STAGE_VERTEX_BIT, folder)
-    fragment, descriptors = driver.stage(
-        shader["source"], "frag", vk.VK_SHADER_STAGE_FRAGMENT_BIT, folder
-    )
-    return [vertex, fragment], descriptors
+def _descriptors(code: bytes) -> dict[int, int]:
+    """Return the types of the descriptors of SPIR-V, by binding."""
+    with tempfile.NamedTemporaryFile(suffix=".spv") as binary:
+        binary.write(code)
+        binary.flush()
+        command = ["spirv-cross", binary.name, "--reflect"]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(run.stdout)
+    return {r["binding"]: t for k, t in DESCRIPTORS.items() for r in found.get(k, ())}
 
 
 if __name__ == "__main__":

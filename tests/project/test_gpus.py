@@ -7,12 +7,14 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
 from gpus import drivers
 from gpus.builds import Pass, read_passes
 from gpus.counts import Count, measure
+from gpus.dialects import compared, twins
 from gpus.drivers import Answer, DriverMissing, compile_shaders, compiler_of
 from gpus.estimates import PUBLISHED, ratios
 from gpus.loops import doubled, find_nests, longer
@@ -21,7 +23,7 @@ from gpus.networks import SHIPPED, Network, compiled, networks, own_profile
 from gpus.report import as_page
 from gpus.results import NetworkResult, as_data, from_data, summed
 from gpus.shaders import Shader
-from gpus.table import GPUS, chosen
+from gpus.table import GPUS, VULKAN, chosen, icd_file
 from gpus.user_shaders import parse, report, shader_of
 
 from shadergen.backends.validate import find_glslang
@@ -29,7 +31,7 @@ from shadergen.compiler.driver import compile_model
 from shadergen.compiler.option_parsing import parse_sizes
 from shadergen.compiler.options import Options
 
-BY_NAME = {gpu.name: gpu for gpu in GPUS}
+BY_NAME = {gpu.name: gpu for gpu in (*GPUS, *VULKAN)}
 ESPCN = Path(__file__).resolve().parents[2] / "examples" / "espcn" / "espcn_x2.h5"
 
 # What drivers said of ESPCN's first layer.
@@ -47,6 +49,10 @@ SAID = {
     "nv-turing": "type: 4, local: 16, shared: 0, gpr: 30, inst: 719, bytes: 11504, cached: 0",
     "intel-tgl": "FS SIMD16 shader: 1119 inst, 0 loops, 17288 cycles, 2:3 spills:fills, 29 sends, "
     "scheduled with mode non-lifo, Promoted 385 constants, compacted 17904 to 14064 bytes.",
+    "rdna2-vector": "Fragment Shader: lanes=64; VGPRs=32; Spilled VGPRs=0; Code size=852; "
+    "Instructions=164; Inverse Throughput=2596; loops=3; vector=83",
+    "intel-tgl-anv": "SIMD32 fragment: lanes=32; inst=2612; SEND Count=74; loops=0; Cycle "
+    "Count=39312; spills=2; fills=3; Scratch Memory Size=0",
     "rpi4": "MESA_SHADER_FRAGMENT shader: 662 inst, 4 threads, 0 loops, 478 uniforms, "
     "30 max-temps, 131:186 spills:fills, 0 sfu-stalls, 662 inst-and-stalls, 2 nops",
 }
@@ -58,6 +64,8 @@ MEANT = {
     "rdna2": (532, 32, 3, 4516),
     "nv-turing": (719, 30, 16, 11504),
     "intel-tgl": (1119, None, 5, 14064),
+    "rdna2-vector": (83, 32, 0, 852),
+    "intel-tgl-anv": (1306, None, 5, 20896),
     "rpi4": (662, 30, 317, 5296),
 }
 
@@ -484,6 +492,65 @@ def test_a_user_shader_takes_the_cycles_of_its_passes(
     assert row == "| net.glsl | 2 | 400 | 400 |"
 
 
+# WGSL
+
+COUNTED_WGSL = """@group(0) @binding(0) var<uniform> sizes: Sizes;
+@group(0) @binding(1) var u_x: texture_2d<f32>;
+
+struct Sizes { u_width: i32 }
+
+fn sum(row: i32) -> vec4f {
+    var total: vec4f = vec4f(0.0);
+    for (var x = 0; x < sizes.u_width; x += 2) {
+        total += textureLoad(u_x, vec2i(x, row), 0);
+    }
+    return total;
+}
+
+@fragment
+fn main(@builtin(position) fragment_position: vec4f) -> @location(0) vec4f {
+    return sum(i32(fragment_position.y));
+}
+"""
+WHOLE_TARGET = """@vertex
+fn main(@builtin(vertex_index) i: u32) -> @builtin(position) vec4f {
+    return vec4f(select(-1.0, 3.0, i == 1u), select(-1.0, 3.0, i == 2u), 0.0, 1.0);
+}
+"""
+
+
+def test_loops_of_wgsl_are_counted() -> None:
+    (nest,) = find_nests(COUNTED_WGSL, {"u_width": 9})
+    assert [(loop.trips, loop.constant) for loop in nest.loops] == [(5, False)]
+    assert nest.copies == 1
+    assert doubled(COUNTED_WGSL, nest.loops[0]).count("total +=") == 2
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+def test_builds_in_both_languages_have_the_same_passes(stage: str) -> None:
+    network = Network("ESPCN", (36, 64), "", lambda: ESPCN)
+    glsl, wgsl = twins(network, "fp32", stage)
+    assert [p.name for p in glsl] == [p.name for p in wgsl]
+    assert all(p.shader.source.startswith("#version 310 es") for p in glsl)
+    assert all(f"@{stage}" in p.shader.source and p.shader.wgsl for p in wgsl)
+    shader = wgsl[0].shader
+    assert replace(shader, checked=False).key != shader.key
+    assert "wgsl" not in glsl[0].shader.compiled()  # answers of earlier runs are still found
+
+
+def test_wgsl_is_compared_with_and_without_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(shaders: Sequence[Shader], *_: object) -> dict[str, list[Count]]:
+        cycles = [10.0 if not s.wgsl else 12.0 if s.checked else 11.0 for s in shaders]
+        return {"rdna2": [Count(number) for number in cycles]}
+
+    monkeypatch.setattr("gpus.dialects.measure", measured)
+    network = Network("ESPCN", (36, 64), "", lambda: ESPCN)
+    lines = list(compared([network], [BY_NAME["rdna2"]], "fp32", print))
+    assert "| ESPCN | compute | 3 | 1.200 (1.100) |" in lines
+    assert "| geometric mean | | | 1.200 (1.100) |" in lines
+    assert any(line.startswith("- ESPCN, compute, rdna2: conv1: 1.20 (1.10), ") for line in lines)
+
+
 # a real driver
 
 
@@ -504,6 +571,34 @@ def test_a_driver_compiles_a_build(name: str, tmp_path: Path) -> None:
     assert 4 <= count.cycles < 100
     assert count.code
     assert "nothing" in refused.error
+
+
+@pytest.mark.parametrize("name", ["rdna2", "intel-tgl-anv"])
+def test_a_driver_compiles_wgsl(name: str, tmp_path: Path) -> None:
+    gpu = BY_NAME[name]
+    if missing := gpu.missing():
+        pytest.skip(f"{missing} is not installed")
+    if not (icd_file("lvp") and which("cc")):
+        pytest.skip("naga needs Mesa's software driver for Vulkan, and a C compiler")
+    pytest.importorskip("vulkan")
+    shader = Shader(
+        "fragment", COUNTED_WGSL, WHOLE_TARGET, uniforms=(("u_width", 100),), wgsl="installed"
+    )
+    refused = replace(shader, source=COUNTED_WGSL.replace("total +=", "nothing +="))
+    checked, unchecked, error = measure(
+        [shader, replace(shader, checked=False), refused], [gpu], kept=tmp_path
+    )[name]
+    assert not checked.error
+    assert 50 * 4 < unchecked.cycles < 50 * 40
+    assert checked.cycles > unchecked.cycles + 50 * 4  # of a counter in each trip
+    if name == "rdna2":  # whose counter is scalar
+        vector = measure(
+            [shader, replace(shader, checked=False)], [BY_NAME["rdna2-vector"]], kept=tmp_path
+        )
+        with_counter, without = vector["rdna2-vector"]
+        assert with_counter.cycles == without.cycles
+    assert "naga" in error.error
+    assert "nothing" in error.error
 
 
 def test_estimates_of_arithmetic_are_about_what_compilers_count() -> None:
