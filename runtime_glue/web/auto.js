@@ -6,16 +6,22 @@
 //     runner.draw(canvas);
 //
 // What both runners have in common is for pages to use: run(), draw(canvas), upload(), timings(), close(),
-// and with await read() and resize().
+// and with await read() and resize(). To chain networks, open the second one where the first one runs:
+//
+//     const { device, gl } = first;
+//     const second = await open("builds/denoise", {}, { device, gl });
 
 /**
  * Fetch a build, and return an initialised runner of it, at `sizes` if its sizes are dynamic.
  *
- * `options` are those of load(). WebGL 2 comes first where WebGPU would be computed by software. What the
- * first cannot run, the other tries; the error is that of the last. `runner.device` is a GPUDevice on
- * WebGPU, `runner.gl` a context on WebGL 2.
+ * `options` are those of load(). With the page's own GPUDevice as `device`, or its WebGL 2 context as `gl`,
+ * the build runs there or is refused. Otherwise each call makes one. WebGL 2 comes first where WebGPU would be
+ * computed by software. What the first cannot run, the other tries; the error is that of the last.
+ * `runner.device` is the GPUDevice on WebGPU, `runner.gl` the context on WebGL 2.
  */
 export async function open(url, sizes, options = {}) {
+  if (options.device) return onWebGpu(url, sizes, options);
+  if (options.gl) return onWebGl(url, sizes, options);
   const adapter = await globalThis.navigator?.gpu?.requestAdapter(PREFERENCE);
   const ways = adapter ? [onWebGpu, onWebGl] : [onWebGl];
   if (adapter?.info?.isFallbackAdapter) ways.reverse();
@@ -33,20 +39,20 @@ const PREFERENCE = { powerPreference: "high-performance" };
 
 async function onWebGpu(url, sizes, options) {
   const { load, requestDevice, Runner } = await import("./webgpu/index.js");
-  const device = await requestDevice(PREFERENCE);
+  const device = options.device ?? (await requestDevice(PREFERENCE));
   try {
     const runner = new Runner(await load(url, sizes, { ...options, device }), device);
     await runner.init();
     return runner;
   } catch (error) {
-    device.destroy();
+    if (device !== options.device) device.destroy();
     throw error;
   }
 }
 
 async function onWebGl(url, sizes, options) {
   const { load, Runner, ShadergenError } = await import("./shadergen.js");
-  const gl = document.createElement("canvas").getContext("webgl2");
+  const gl = options.gl ?? document.createElement("canvas").getContext("webgl2");
   if (!gl) throw new ShadergenError("SG0601", "this browser offers no WebGL 2");
   const runner = new Runner(await load(url, sizes, { ...options, gl }), gl);
   await runner.init();

@@ -34,9 +34,9 @@ ARGUMENTS = (
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 )
-# With these arguments, SwiftShader's WebGPU shows canvases and reads videos. Without them, the GPU
-# process of Chromium ends when it does.
-VULKAN = ("vulkan", "--use-vulkan=swiftshader", "--enable-features=Vulkan")
+# With these arguments, SwiftShader's WebGPU shows canvases and reads videos, beside WebGL 2.
+# Without them, the GPU process of Chromium ends when it does.
+VULKAN = ("swiftshader", "--use-vulkan=swiftshader", "--enable-features=Vulkan")
 
 
 class _Folders(SimpleHTTPRequestHandler):

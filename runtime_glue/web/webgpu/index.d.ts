@@ -1,9 +1,17 @@
 // Types of the web runtime on WebGPU. Those of WebGPU itself come with TypeScript 6, or @webgpu/types.
 
-import type { Build, Numbers, Picture, Sizes } from "../shadergen.js";
+import type { Build, LoadOptions as CommonOptions, Numbers, Picture, Sizes } from "../shadergen.js";
 
-export { Build, load, ShadergenError } from "../shadergen.js";
-export type { LoadOptions, Numbers, Parameter, Pass, Picture, Port, Sizes, Texture } from "../shadergen.js";
+export { Build, ShadergenError } from "../shadergen.js";
+export type { Numbers, Parameter, Pass, Picture, Port, Sizes, Texture } from "../shadergen.js";
+
+export interface LoadOptions extends Omit<CommonOptions, "gl"> {
+  /** The device that will run the build. If the build has variants, the one for WebGPU is fetched. */
+  device?: GPUDevice;
+}
+
+/** Fetch and check the build in a folder, at its default sizes or at `sizes`. */
+export function load(url: string | URL, sizes?: Sizes, options?: LoadOptions): Promise<Build>;
 
 /** A device with all that the browser's adapter offers a build. SG0601 if there is no adapter. */
 export function requestDevice(options?: GPURequestAdapterOptions): Promise<GPUDevice>;
@@ -33,7 +41,7 @@ export class Runner {
   run(source?: Picture | GPUTexture | null, options?: { timed?: boolean }): void;
   /** Record a frame into an encoder of the page's. */
   encode(encoder: GPUCommandEncoder, options?: { timed?: boolean }): void;
-  /** Show an output that is a picture, over all of a canvas. */
+  /** Show an output that is a picture, on a canvas, which takes its size. */
   draw(canvas: HTMLCanvasElement | OffscreenCanvas, name?: string): void;
   /** An output in the model's own order, by default the only one. */
   read(name?: string): Promise<Numbers>;

@@ -21,7 +21,7 @@ fn main(@builtin(position) at: vec4f) -> Taken {
   return Taken(numbers${isVideo ? ", c" : ""});
 }`;
 const show = `${TRIANGLE}
-struct Frame { size: vec2f, green: f32, channels: i32 }
+struct Frame { green: f32, channels: i32 }
 @group(0) @binding(0) var<uniform> frame: Frame;
 @group(0) @binding(1) var picture: texture_2d<f32>;
 @group(0) @binding(2) var result: texture_2d<f32>;
@@ -50,19 +50,19 @@ fn resized(at: vec2f) -> vec3f {
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> @location(0) vec4f {
-  let at = position.xy / frame.size;
-  let y = textureLoad(result, vec2i(at * vec2f(textureDimensions(result))), 0);
+  let y = textureLoad(result, vec2u(position.xy), 0);
   if (frame.channels >= 3) {
     return vec4f(y.rgb, 1.0) * select(1.0, clamp(y.a, 0.0, 1.0), frame.channels == 4);
   }
   var base = vec3f(0.0);
-  if (frame.channels == 1) { base = resized(at); }
+  if (frame.channels == 1) { base = resized(position.xy / vec2f(textureDimensions(result))); }
   return vec4f(base - luma(base) + y.r + frame.green * y.g, 1.0);
 }`;
 const FORMAT = "rgba8unorm"; // of the picture taken
+// Chromium multiplies colours of external textures by alpha, so that frames with alpha ("RGBA") are copied.
 const isVideo = (source) =>
   (globalThis.HTMLVideoElement && source instanceof HTMLVideoElement) ||
-  (globalThis.VideoFrame && source instanceof VideoFrame);
+  (globalThis.VideoFrame && source instanceof VideoFrame && !/A/.test(source.format));
 
 /** Takes pictures in and shows results, by shaders of its own. */
 export class Pictures {
@@ -73,7 +73,7 @@ export class Pictures {
   constructor(device) {
     this.device = device;
     const { UNIFORM, COPY_DST } = GPUBufferUsage;
-    this.frame = device.createBuffer({ size: 16, usage: UNIFORM | COPY_DST });
+    this.frame = device.createBuffer({ size: 8, usage: UNIFORM | COPY_DST });
   }
 
   /** Write a picture's numbers to the texture of an input, its size being as wanted. */
@@ -98,8 +98,8 @@ export class Pictures {
     this.#draw(`take ${channels} ${video}`, take(channels, video), formats, [from], targets);
   }
 
-  /** Draw a picture in an output over all of a canvas: luma with the chroma of the picture taken. */
-  show(canvas, { channels }, encoding, view, isPictured) {
+  /** Draw a picture in an output to a canvas, which takes its size: luma with the chroma of the picture taken. */
+  show(canvas, { channels, width, height }, encoding, view, isPictured) {
     const { device } = this;
     const context = canvas.getContext("webgpu");
     if (!context) {
@@ -111,11 +111,12 @@ export class Pictures {
       const format = navigator.gpu.getPreferredCanvasFormat();
       context.configure({ device, format, alphaMode: "premultiplied" });
     }
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     const target = context.getCurrentTexture();
     const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
-    const numbers = new DataView(new ArrayBuffer(16));
-    [target.width, target.height, green].forEach((n, i) => numbers.setFloat32(4 * i, n, true));
-    numbers.setInt32(12, channels === 1 && !isPictured ? 0 : channels, true);
+    const numbers = new DataView(new ArrayBuffer(8));
+    numbers.setFloat32(0, green, true);
+    numbers.setInt32(4, channels === 1 && !isPictured ? 0 : channels, true);
     device.queue.writeBuffer(this.frame, 0, numbers.buffer);
     const picture = isPictured ? this.#picture : this.#blank();
     const bound = [{ buffer: this.frame }, picture.createView(), view];

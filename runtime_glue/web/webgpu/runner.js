@@ -314,7 +314,7 @@ export class Runner {
     });
   }
 
-  /** Draw an output that is a picture, by default the only one, over all of a canvas. */
+  /** Draw an output that is a picture, by default the only one, to a canvas, which takes its size. */
   draw(canvas, name) {
     const [port, sized] = this.#port("output", name);
     const texture = sized.tensors.get(port.texture);

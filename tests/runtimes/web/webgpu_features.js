@@ -1,20 +1,39 @@
 // What test_webgpu.py asks of runners on WebGPU, one exported function for each test.
 
 import { load, requestDevice, Runner } from "/web/webgpu/index.js";
-import { imageData, refusal, sources } from "/tests/features.js";
+import { context, imageData, refusal, sources } from "/tests/features.js";
 
-export { imageData, load, refusal, Runner };
+export { context, imageData, load, refusal, Runner };
 
 /** Return what open() chooses for a build: its variant, what it runs on, and what it computes. */
-export async function opened(name, values) {
+export async function opened(name, values, options = {}) {
   const { open } = await import("/web/auto.js");
-  const made = await open(name);
+  const made = await open(name, {}, options);
   made.upload("x", Float32Array.from(values));
   made.run();
   const found = { variant: made.build.variant ?? "", webgpu: Boolean(made.device) };
   found.numbers = [...(await made.read())];
   made.close();
   return found;
+}
+
+/** Return what two networks make of numbers, the second opened where the first one runs. */
+export async function openedTogether(name, values) {
+  const { open } = await import("/web/auto.js");
+  const first = await open(name);
+  const { device, gl } = first;
+  const second = await open(name, {}, { device, gl });
+  first.upload("x", Float32Array.from(values));
+  second.bindInput("x", first.outputTexture());
+  const encoder = device.createCommandEncoder();
+  first.encode(encoder);
+  second.encode(encoder);
+  device.queue.submit([encoder.finish()]);
+  const numbers = [...(await second.read())];
+  const shared = second.device === device;
+  first.close();
+  second.close();
+  return { numbers, shared };
 }
 
 const said = [];
@@ -38,41 +57,52 @@ async function result(made) {
   return numbers;
 }
 
-/** Return what a network makes of a picture in each form, a frame of a video among them. */
+/** Return a frame of a video, with alpha ("RGBA") or without ("RGBX"). */
+const frameOf = (bytes, width, height, format) =>
+  new VideoFrame(Uint8Array.from(bytes), { format, codedWidth: width, codedHeight: height, timestamp: 0 });
+
+/** Return what a network makes of a picture in each form, frames of a video among them. */
 export async function runAll(name, bytes, width, height) {
   const made = await runner(name);
   const found = await sources(bytes, width, height);
-  found.VideoFrame = new VideoFrame(found.canvas, { timestamp: 0 });
+  const frames = ["RGBA", "RGBX"].map((format) => frameOf(bytes, width, height, format));
+  [found["VideoFrame with alpha"], found.VideoFrame] = frames;
   const results = {};
   for (const [kind, source] of Object.entries(found)) {
     made.run(source);
     results[kind] = await result(made);
   }
-  found.VideoFrame.close();
+  for (const frame of frames) frame.close();
   made.close();
   return results;
 }
 
-/** Return the pixels that a network's result shows on a canvas, of a picture and of a video's frame. */
-export async function shown(name, bytes, width, height, columns, rows) {
+/**
+ * Return the pixels that a network's result shows on a canvas, of a picture and of a video's frame.
+ *
+ * The canvas has the size that the page left it with, before each of both.
+ */
+export async function shown(name, bytes, width, height) {
   const made = await runner(name);
   const { canvas: source } = await sources(bytes, width, height);
-  const frame = new VideoFrame(source, { timestamp: 0 });
-  const canvas = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
-  const copy = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
+  const frame = frameOf(bytes, width, height, "RGBX");
+  const canvas = document.createElement("canvas");
+  const copy = document.createElement("canvas");
   const context = copy.getContext("2d", { willReadFrequently: true });
   const pixels = {};
   for (const [kind, given] of Object.entries({ canvas: source, frame })) {
+    Object.assign(canvas, { width: 3, height: 200 });
     made.run(given);
     made.draw(canvas);
+    Object.assign(copy, { width: canvas.width, height: canvas.height });
     context.drawImage(canvas, 0, 0); // in the same task: a canvas is shown and emptied after it
-    pixels[kind] = [...context.getImageData(0, 0, columns, rows).data];
+    pixels[kind] = [...context.getImageData(0, 0, copy.width, copy.height).data];
   }
   made.upload(made.build.inputs[0].name, new Float32Array(width * height * channelsOf(made)).fill(0.5));
   made.run();
   made.draw(canvas);
   context.drawImage(canvas, 0, 0);
-  pixels.numbers = [...context.getImageData(0, 0, columns, rows).data];
+  pixels.numbers = [...context.getImageData(0, 0, copy.width, copy.height).data];
   await result(made);
   frame.close();
   made.close();

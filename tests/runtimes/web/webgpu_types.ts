@@ -1,10 +1,11 @@
 // Uses of the types of the web runtime on WebGPU, which test_load.py gives to the TypeScript compiler.
 
+import { open } from "../../../runtime_glue/web/auto.js";
 import { load, requestDevice, Runner, type Build, type Numbers } from "../../../runtime_glue/web/webgpu/index.js";
 
 export async function show(canvas: HTMLCanvasElement, video: HTMLVideoElement): Promise<Numbers> {
   const device = await requestDevice({ powerPreference: "low-power" });
-  const build: Build = await load("builds/espcn", { height: 360, width: 640 });
+  const build: Build = await load("builds/espcn", { height: 360, width: 640 }, { device });
   const [first, second] = [new Runner(build, device), new Runner(build, device)];
   await first.init();
   first.onlost = async (info) => first.init(info.reason === "destroyed" ? device : await requestDevice());
@@ -20,4 +21,15 @@ export async function show(canvas: HTMLCanvasElement, video: HTMLVideoElement): 
   // @ts-expect-error: a runner needs a device
   new Runner(build, canvas.getContext("webgl2"));
   return numbers;
+}
+
+export async function chain(canvas: HTMLCanvasElement, video: HTMLVideoElement): Promise<void> {
+  const first = await open("builds/denoise");
+  const { device, gl } = first;
+  const second = await open("builds/espcn", {}, { device, gl });
+  first.run(video);
+  second.draw(canvas);
+  if (first.device && second.device) second.bindInput("x", first.outputTexture());
+  // @ts-expect-error: a context is no device
+  await open("builds/espcn", {}, { device: canvas.getContext("webgl2") });
 }
