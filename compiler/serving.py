@@ -1,4 +1,4 @@
-"""A site that shows builds in a browser: the page of examples/web, the web runtime, the builds.
+"""A site that shows builds in a browser: the pages of examples/web, the web runtime, the builds.
 
 Of a build there are the files that its schedule names, and only where they are regular files in its
 own folder: what else lies there, or a link leads to, is nobody else's business.
@@ -24,9 +24,19 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "examples" / "web"
 RUNTIME = ROOT / "runtime_glue" / "web"
-PAGE_FILES = ("index.html", "style.css", "page.js", "sample.js")
+PAGE_FILES = (
+    "index.html",
+    "compare.html",
+    "style.css",
+    "page.js",
+    "compare.js",
+    "network.js",
+    "source.js",
+    "sample.js",
+)
 NETWORKS = "networks.json"
 WEB_GLSL = 300
+WEBGL, WEBGPU = "WebGL 2", "WebGPU"
 PICTURE_CHANNELS = (1, 3, 4)
 MAP_RANK = 4
 
@@ -44,9 +54,10 @@ def write_site(builds: Sequence[Path], folder: Path) -> None:
         with replacing_folder(folder, _check_new) as site:
             for name in PAGE_FILES:
                 shutil.copyfile(PAGE / name, site / name)
-            (site / "shadergen").mkdir()
-            for module in RUNTIME.glob("*.js"):
-                shutil.copyfile(module, site / "shadergen" / module.name)
+            for module in RUNTIME.rglob("*.js"):
+                target = site / "shadergen" / module.relative_to(RUNTIME)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(module, target)
             for network, build in zip(networks, builds, strict=True):
                 _copy_build(build, site / network["url"])
             (site / NETWORKS).write_text(json.dumps(networks, indent=1), encoding="utf-8")
@@ -84,24 +95,27 @@ def _copy_build(build: Path, target: Path) -> None:
             shutil.copyfileobj(source, copy)
 
 
-def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
-    """Return the page's list of builds: names for people and URLs.
+def networks_of(builds: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return the page's list of builds: names for people, URLs, and what each build can run on.
 
     Raises:
         ShadergenError: SG05xx for what is no build, SG0602 for one that browsers cannot run,
             SG0605 for one that does not make a picture of a picture.
     """
-    models = []
+    models, runs_on = [], []
     for folder in builds:
         build = load(folder)
-        if build.requires.glsl != WEB_GLSL:
-            wgsl = build.requires.wgsl
-            language = "WGSL" if wgsl else f"GLSL ES {build.requires.glsl}"
+        variants = [load(folder, variant=name) for name in build.variants]
+        on_webgl = [WEBGL] if build.requires.glsl == WEB_GLSL else []
+        on_webgpu = [WEBGPU] if any(b.requires.wgsl for b in (build, *variants)) else []
+        runs_on.append(on_webgl + on_webgpu)
+        if not runs_on[-1]:
             raise ShadergenError(
                 "SG0602",
                 f"the page cannot run '{folder}'",
-                why=f"its shaders are {language}, WebGL 2 has GLSL ES {WEB_GLSL}",
-                help="compile the model with --device webgl2-min",
+                why=f"its shaders are GLSL ES {build.requires.glsl}, "
+                f"WebGL 2 has GLSL ES {WEB_GLSL}",
+                help="compile the model with --device webgl2-min,webgpu",
             )
         for kind, ports in (("input", build.inputs), ("output", build.outputs)):
             if len(ports) != 1 or not _is_picture(ports[0]):
@@ -114,7 +128,10 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
                 )
         models.append(build.model)
     names = _names(models, [folder.resolve() for folder in builds])
-    return [{"name": name, "url": f"builds/{i}"} for i, name in enumerate(names)]
+    return [
+        {"name": name, "url": f"builds/{i}", "runs_on": on}
+        for i, (name, on) in enumerate(zip(names, runs_on, strict=True))
+    ]
 
 
 def _names(models: Sequence[str], folders: Sequence[Path]) -> Iterator[str]:

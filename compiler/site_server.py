@@ -30,6 +30,7 @@ TYPES = {
     ".json": "application/json",
     ".vert": "text/plain; charset=utf-8",
     ".frag": "text/plain; charset=utf-8",
+    ".wgsl": "text/plain; charset=utf-8",
 }
 OTHER_TYPE = "application/octet-stream"
 HEADERS = {

@@ -29,7 +29,8 @@ from .output import echo
 def serve(builds: tuple[Path, ...], port: int, no_browser: bool, output: Path | None) -> None:
     """Open a page that runs each BUILD on pictures, videos or webcam, with a before/after slider.
 
-    Only this machine can reach the page. Compile the builds with --device webgl2-min first.
+    Only this machine can reach the page. Compile the builds with --device webgl2-min,webgpu first:
+    they run on WebGPU if the browser has a GPU for it, else on WebGL 2.
     """
     from ..serving import write_site
     from ..site_server import make_server

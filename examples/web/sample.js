@@ -24,7 +24,7 @@ export function sample() {
   c.font = "600 34px Georgia, serif";
   c.fillText("Drop a picture or a video", 28, 58);
   c.font = "15px Georgia, serif";
-  c.fillText("then drag the line to compare before and after", 30, 84);
+  c.fillText("or start the webcam: nothing leaves this page", 30, 84);
   return canvas;
 }
 

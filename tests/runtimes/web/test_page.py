@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support import ESPCN
-from support.browser import SCREENSHOTS, chromium
+from support.browser import SCREENSHOTS, VULKAN, chromium
 from support.onnx_models import node, normal
 from support.runtime_builds import FRAGMENT, Model, RuntimeBuild
 
@@ -39,7 +39,11 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     RuntimeBuild("dark", lambda: scaled(1, 3, 48, 64), FRAGMENT).write(folder / "dark")
     options["input_size"] = "dynamic"
     shadergen.compile_model(ESPCN, folder / "open", **options)
-    return [folder / "espcn", folder / "dark" / "build", folder / "open"]
+    RuntimeBuild("wgsl", lambda: scaled(1, 3, 48, 64), {"device": "webgpu"}).write(folder / "wgsl")
+    options |= {"input_size": "45x80", "device": "webgl2-min,webgpu"}
+    shadergen.compile_model(ESPCN, folder / "both", **options)
+    dark, wgsl = (folder / name / "build" for name in ("dark", "wgsl"))
+    return [folder / "espcn", dark, folder / "open", wgsl, folder / "both"]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +66,7 @@ def refused() -> list[str]:
 
 @pytest.fixture(scope="module")
 def page(address: str, refused: list[str]) -> Iterator[Any]:
-    with chromium() as browser:
+    with chromium(*VULKAN) as browser:
         page = browser.new_page(viewport={"width": 1200, "height": 800})
         page.set_default_timeout(20_000)
         policy = "Content Security Policy"
@@ -104,24 +108,29 @@ def test_the_page_shows_a_picture_at_once(page: Any) -> None:
     assert page.inner_text("#size") == "160 × 90 → 320 × 180"
     assert page.inner_text("#passes") == "4"
     assert page.inner_text("#time").endswith(" ms")
+    assert "on WebGL 2: ANGLE (Google, Vulkan" in page.inner_text("footer p")
     assert "SwiftShader" in page.inner_text("footer p")  # which is no GPU
     assert page.is_hidden("#message")
     stage = keep(page, "page")
     assert stage.std() > 20  # a picture, not a blank
 
 
-def test_the_slider_moves_the_line_between_before_and_after(page: Any, tmp_path: Path) -> None:
-    page.select_option("#network", "builds/1")  # which makes pictures darker
-    shown(page, "builds/1")
+@pytest.mark.parametrize(("url", "api"), [("builds/1", "WebGL 2"), ("builds/3", "WebGPU")])
+def test_the_slider_moves_the_line_between_before_and_after(
+    page: Any, tmp_path: Path, url: str, api: str
+) -> None:
+    page.select_option("#network", url)  # which makes pictures darker
+    shown(page, url)
+    assert page.inner_text("#api") == api
     Image.new("RGB", (64, 48), (200, 100, 60)).save(tmp_path / "plain.png")
     page.evaluate("delete document.body.dataset.shown")
     page.set_input_files("#file", tmp_path / "plain.png")
-    shown(page, "builds/1")
+    shown(page, url)
     for at in (20, 80):
         page.evaluate(
             "(at) => { slider.value = at; slider.dispatchEvent(new Event('input')); }", at
         )
-        stage = keep(page, f"slider-{at}")
+        stage = keep(page, f"slider-{api}-{at}")
         row = stage[stage.shape[0] // 4]
         line = len(row) * at // 100
         before, after = row[2 : line - 12], row[line + 12 : -2]  # the line has a shadow
@@ -147,6 +156,52 @@ def test_a_picture_with_an_orientation_is_shown_upright(page: Any, tmp_path: Pat
     blue = np.array(pixels).reshape(128, 96, 4)[..., 2]
     assert blue[8:56, 8:-8].min() > 180
     assert blue[72:-8, 8:-8].max() < 100
+
+
+def test_a_page_compares_webgl_with_webgpu(page: Any) -> None:
+    page.select_option("#network", "builds/3")
+    shown(page, "builds/3")
+    assert page.is_hidden("#compare")
+    page.select_option("#network", "builds/4")
+    shown(page, "builds/4")
+    other = page.context.browser.new_page(viewport={"width": 1200, "height": 800})
+    try:
+        other.goto(page.evaluate("document.getElementById('compare').href"))
+        shown(other, "builds/4")
+        assert other.inner_text("#size") == "80 × 45 → 160 × 90"
+        assert all(text.endswith(" ms") for text in other.locator(".time").all_inner_texts())
+        assert other.locator(".renderer").all_inner_texts()[1] == "google swiftshader"
+        assert other.inner_text("#ratio").endswith(" times as fast")
+        difference = other.inner_text("#difference")
+        assert difference == "none" or float(difference) < 1e-4
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        other.screenshot(path=SCREENSHOTS / "compare.png")
+        pictures = []
+        for canvas in other.locator(".shown").all():
+            box = canvas.bounding_box()
+            corners = [box["x"] + 9, box["y"] + 9, box["x"] + box["width"] - 9, box["y"] + 300]
+            drawn = Image.open(SCREENSHOTS / "compare.png").convert("RGB").crop(corners)
+            pictures.append(np.asarray(drawn, float))
+        assert pictures[0].std() > 20  # a picture, not a blank
+        assert np.abs(pictures[0] - pictures[1]).mean() < 2  # side by side, not on the same pixels
+        other.select_option("#network", "builds/3")
+        shown(other, "builds/3")
+        assert "the shaders are WGSL" in other.locator(".wrong").all_inner_texts()[0]
+        assert other.locator(".shown").first.is_hidden()
+        assert other.inner_text("#ratio") == "–"
+    finally:
+        other.close()
+
+
+def test_a_lost_gpu_is_taken_again(page: Any) -> None:
+    page.select_option("#network", "builds/3")
+    shown(page, "builds/3")
+    page.evaluate("delete document.body.dataset.shown")
+    page.evaluate(
+        "document.getElementById('after').getContext('webgpu').getConfiguration().device.destroy()"
+    )
+    shown(page, "builds/3")
+    assert page.is_hidden("#message")
 
 
 def test_a_file_that_is_no_picture_is_named(page: Any, tmp_path: Path) -> None:
@@ -224,6 +279,7 @@ def test_a_site_holds_what_schedules_name_and_nothing_else(
     expected = {p.relative_to(builds[0]).as_posix() for p in builds[0].rglob("*.*")}
     assert own == {f"builds/0/{p}" for p in expected}
     assert {"index.html", "page.js", "networks.json", "shadergen/shadergen.js"} < below
+    assert {"compare.html", "shadergen/auto.js", "shadergen/webgpu/index.js"} < below
     assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "site"]
 
 
