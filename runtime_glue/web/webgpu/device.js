@@ -20,7 +20,7 @@ const LIMITS = {
 };
 const ROOM = "maxColorAttachmentBytesPerSample";
 const MORE = [ROOM, "maxBufferSize", "maxComputeWorkgroupSizeX"];
-const FEATURES = ["shader-f16", "timestamp-query"];
+const FEATURES = ["shader-f16", "timestamp-query", "float32-filterable"]; // the last is for renderers
 const WIDEST_TEXEL = 16; // bytes of a pixel in a render target of four 32-bit floats
 
 /** Return a device with all that the browser's adapter offers a build; SG0601 where there is none. */

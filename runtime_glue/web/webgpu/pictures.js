@@ -88,7 +88,7 @@ export class Pictures {
       this.#picture = device.createTexture({ size: [width, height], format: FORMAT, usage });
     }
     // A frame of a video is read where it is; anything else is copied first.
-    const video = isVideo(source);
+    const video = isVideo(source) && "importExternalTexture" in device; // Firefox had none at first
     const to = { texture: this.#picture };
     if (!video) device.queue.copyExternalImageToTexture({ source }, to, [width, height]);
     const from = video ? device.importExternalTexture({ source }) : this.#picture.createView();
@@ -154,7 +154,7 @@ export class Pictures {
       const entries = bound.map((resource, binding) => ({
         binding,
         visibility: GPUShaderStage.FRAGMENT,
-        ...(resource.buffer ? { buffer: {} } : isExternal(resource) ? { externalTexture: {} } : { texture }),
+        ...(resource.buffer ? { buffer: {} } : resource instanceof GPUTextureView ? { texture } : { externalTexture: {} }),
       }));
       const layout = device.createPipelineLayout({
         bindGroupLayouts: [device.createBindGroupLayout({ entries })],
@@ -170,5 +170,3 @@ export class Pictures {
     for (const object of [this.#picture, this.#empty, this.frame]) object?.destroy();
   }
 }
-
-const isExternal = (resource) => resource instanceof GPUExternalTexture;
