@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from support.browser import ROOT, VULKAN, chromium, served
+from PIL import Image
+from support import ESPCN
+from support.browser import ROOT, SCREENSHOTS, VULKAN, chromium, served
 from support.picture_builds import BUILDS, HEIGHT, PIXELS, RGB, WIDTH, ask, both, flat, picture
 from support.runtime_builds import FRAGMENT, RuntimeBuild, webgpu_builds, write
 
+import shadergen
 from shadergen.compiler import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.gl
 
@@ -27,6 +32,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         RuntimeBuild(name, model, {"device": "webgpu", **options}).write(shown / name)
     RuntimeBuild("gl", BUILDS["rgb"][0], FRAGMENT).write(shown / "gl")
     both(shown / "both")
+    shadergen.compile_model(
+        ESPCN, shown / "dynamic", device="webgpu", input_size="dynamic", validate=False
+    )
     folders = {
         "web": ROOT / "runtime_glue" / "web",
         "tests": ROOT / "tests" / "runtimes" / "web",
@@ -90,6 +98,13 @@ def test_a_picture_means_what_it_means_to_shadergen_run(
         assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
 
 
+def test_frames_are_copied_where_a_browser_has_no_external_textures(features: Any) -> None:
+    source = ("/pictures/rgb/build", flat(PIXELS), WIDTH, HEIGHT)
+    found = ask(features, "g.copied(...a)", *source)
+    expected = PIXELS[..., :3].transpose(2, 0, 1).ravel() / 510
+    assert np.abs(np.array(found) - expected).max() <= 1e-6
+
+
 def test_the_alpha_of_a_frame_is_not_multiplied_in(features: Any) -> None:
     pixels = PIXELS.copy()
     pixels[..., 3] = 128 + np.arange(HEIGHT * WIDTH).reshape(HEIGHT, WIDTH)
@@ -150,6 +165,44 @@ def test_a_lost_device_is_named_and_all_is_made_again(features: Any) -> None:
 def test_frames_make_no_objects(features: Any) -> None:
     found = ask(features, "g.objectsOf(...a)", "/pictures/rgb/build", [0.5] * 105, 10_000)
     assert found == {"found": {}, "finite": True}
+
+
+def heap(page: Any) -> int:
+    """Return the bytes of the page's JavaScript objects that are in use."""
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    used: int = session.send("Runtime.getHeapUsage")["usedSize"]
+    session.detach()
+    return used
+
+
+def test_pictures_that_are_run_and_drawn_leave_nothing_behind(features: Any) -> None:
+    source = ("/pictures/rgb/build", flat(PIXELS), WIDTH, HEIGHT)
+    before = ask(features, "g.soak(...a)", *source, 100)
+    used = []
+    for _ in range(4):
+        assert ask(features, "g.soak(...a)", *source, 600) == before
+        used.append(heap(features))
+    assert not before["lost"]
+    assert min(before["live"].values()) > 0
+    growth = [later - earlier for earlier, later in pairwise(used)]
+    assert min(growth) < 40_000  # bytes: what is left of a frame is left in every turn
+
+
+def test_two_networks_run_side_by_side_and_one_outlives_the_other(features: Any) -> None:
+    first, second, after = ask(features, "g.sideBySide(...a)", "/pictures/rgb/build", VALUES)
+    np.testing.assert_allclose(first, np.array(VALUES) * 0.5, atol=1e-6)
+    np.testing.assert_allclose(second, np.array(VALUES) * 0.25, atol=1e-6)
+    assert after == second
+
+
+def test_a_network_of_dynamic_sizes_is_resized_again_and_again(features: Any) -> None:
+    sizes = [{"width": 9, "height": 6}, {"width": 33, "height": 20}]
+    found = ask(features, "g.resizedOften(...a)", "/pictures/dynamic", sizes, 100)
+    assert found["last"] == found["first"]
+    assert found["after"] == 0
+    assert found["shown"] == ["18x12", "66x40"]
+    assert found["size"] == 66 * 40
 
 
 def test_timings_are_of_every_pass_or_none(features: Any) -> None:
@@ -243,6 +296,47 @@ def test_networks_opened_on_one_device_share_an_encoder(features: Any) -> None:
     found = ask(features, "g.openedTogether(...a)", "/pictures/rgb/build", VALUES)
     np.testing.assert_allclose(found["numbers"], np.array(VALUES) * 0.25, atol=1e-6)
     assert found["shared"]
+
+
+@pytest.mark.parametrize("device", ["webgpu", "webgl2-min"])
+def test_the_video_page_of_the_manual_shows_the_result(
+    features: Any, tmp_path: Path, device: str
+) -> None:
+    manual = (ROOT / "docs" / "embedding.md").read_text()
+    section = manual[manual.index("### A video page for all browsers") :]
+    html = section.partition("```html\n")[2].partition("```")[0]
+    assert html.count("\n", html.index("<script"), html.index("</script")) < 11
+    (tmp_path / "index.html").write_text(html)
+    (tmp_path / "web").symlink_to(ROOT / "runtime_glue" / "web")
+    options = {"device": device, "input_size": "48x64", "validate": False}
+    shadergen.compile_model(ESPCN, tmp_path / "build", **options)
+    write_video(tmp_path / "video.webm", 64, 48)
+    with served(site=tmp_path) as address:
+        page = features.context.browser.new_page()
+        try:
+            page.goto(f"{address}/site/index.html")
+            page.wait_for_selector('#result[width="128"][height="96"]')
+            page.wait_for_timeout(500)  # the canvas gets its size in the first frame
+            SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+            path = SCREENSHOTS / f"manual-{device}.png"
+            page.screenshot(path=path)
+            box = page.locator("#result").bounding_box()
+        finally:
+            page.close()
+    at = (round(box["x"]) + 64, round(box["y"]) + 48)
+    seen = np.array(Image.open(path).convert("RGB").getpixel(at), float)
+    assert np.abs(seen - (200, 100, 60)).max() < 8  # of a compressed video
+
+
+def write_video(path: Path, width: int, height: int) -> None:
+    av = pytest.importorskip("av")
+    frame = np.full((height, width, 3), (200, 100, 60), np.uint8)
+    with av.open(str(path), "w") as video:
+        stream = video.add_stream("libvpx", rate=10)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for _ in range(10):
+            video.mux(stream.encode(av.VideoFrame.from_ndarray(frame, "rgb24")))
+        video.mux(stream.encode())
 
 
 def test_init_is_done_once_and_close_ends_it(features: Any) -> None:

@@ -77,6 +77,24 @@ export async function runAll(name, bytes, width, height) {
   return results;
 }
 
+/** Return what a network makes of a frame where the browser has no external textures. */
+export async function copied(name, bytes, width, height) {
+  const made = await runner(name);
+  const frame = frameOf(bytes, width, height, "RGBX");
+  const [method, Type] = [GPUDevice.prototype.importExternalTexture, GPUExternalTexture];
+  delete GPUDevice.prototype.importExternalTexture;
+  delete globalThis.GPUExternalTexture;
+  try {
+    made.run(frame);
+    return await result(made);
+  } finally {
+    GPUDevice.prototype.importExternalTexture = method;
+    globalThis.GPUExternalTexture = Type;
+    frame.close();
+    made.close();
+  }
+}
+
 /**
  * Return the pixels that a network's result shows on a canvas, of a picture and of a video's frame.
  *
@@ -187,6 +205,99 @@ export async function objectsOf(name, values, frames) {
   const numbers = await result(made);
   made.close();
   return { found, finite: numbers.every(Number.isFinite) };
+}
+
+let soaked = null;
+
+/**
+ * Run frames of a picture and of a video's frame, in turns, and draw them to a canvas that the page resizes.
+ *
+ * Return how many textures, buffers and query sets live, and how many pipelines and modules were made. The
+ * runner is kept for the next call.
+ */
+export async function soak(name, bytes, width, height, frames) {
+  soaked ??= await started(name, bytes, width, height);
+  const { made, canvas, sources, live } = soaked;
+  for (let i = 0; i < frames; i++) {
+    made.run(sources[i % 2], { timed: i % 10 === 0 });
+    if (i % 3 === 0) canvas.width = 1 + (i % 20);
+    made.draw(canvas);
+    if (i % 50 === 49) await made.device.queue.onSubmittedWorkDone();
+  }
+  const numbers = await result(made);
+  return { live: { ...live }, numbers, lost: await isLost(made.device) };
+}
+
+const isLost = ({ lost }) =>
+  Promise.race([lost.then(() => true), new Promise((resolve) => setTimeout(resolve, 0, false))]);
+
+async function started(name, bytes, width, height) {
+  const live = {};
+  const on = await device();
+  for (const kind of ["Texture", "Buffer", "QuerySet", "ShaderModule", "RenderPipeline"]) {
+    live[kind] = 0;
+    const real = on[`create${kind}`].bind(on);
+    on[`create${kind}`] = (...rest) => {
+      const object = real(...rest);
+      live[kind] += 1;
+      const destroy = object.destroy?.bind(object);
+      object.destroy = () => {
+        live[kind] -= 1;
+        destroy();
+      };
+      return object;
+    };
+  }
+  const made = await runner(name, on);
+  const picture = imageData(bytes, width, height);
+  const sources = [picture, frameOf(bytes, width, height, "RGBX")];
+  return { made, canvas: document.createElement("canvas"), sources, live };
+}
+
+/** Return what two networks compute that run in turns, each on a device of its own, and after one was lost. */
+export async function sideBySide(name, values) {
+  const both = [await runner(name), await runner(name)];
+  both[0].upload("x", Float32Array.from(values));
+  both[1].upload("x", Float32Array.from(values, (v) => v / 2));
+  for (let i = 0; i < 20; i++) both[i % 2].run();
+  const found = await Promise.all(both.map(result));
+  both[0].device.destroy();
+  both[1].run();
+  found.push(await result(both[1]));
+  for (const made of both) made.close();
+  return found;
+}
+
+/** Return how many textures live after a network took other sizes again and again, and its last result. */
+export async function resizedOften(name, sizes, times) {
+  const on = await device();
+  let live = 0;
+  const real = on.createTexture.bind(on);
+  on.createTexture = (...rest) => {
+    const object = real(...rest);
+    live += 1;
+    const destroy = object.destroy.bind(object);
+    object.destroy = () => {
+      live -= 1;
+      destroy();
+    };
+    return object;
+  };
+  const made = await runner(name, on);
+  const canvas = document.createElement("canvas");
+  const counts = [];
+  const shown = [];
+  for (let i = 0; i < times; i++) {
+    const { width, height } = sizes[i % sizes.length];
+    await made.resize({ width, height });
+    made.run(imageData(Array(4 * width * height).fill(128), width, height));
+    made.draw(canvas);
+    counts.push(live);
+    shown.push(`${canvas.width}x${canvas.height}`);
+  }
+  const numbers = await result(made);
+  made.close();
+  return { first: counts[0], last: counts.at(-1), after: live, shown: shown.slice(-sizes.length), size: numbers.length };
 }
 
 /** Return a texture of the page's. */
