@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support import ESPCN
-from support.browser import ROOT, SCREENSHOTS, VULKAN, chromium, served
+from support.browser import ARGUMENTS, ROOT, SCREENSHOTS, VULKAN, chromium, served
 from support.picture_builds import BUILDS, HEIGHT, PIXELS, RGB, WIDTH, ask, both, flat, picture
 from support.runtime_builds import FRAGMENT, RuntimeBuild, webgpu_builds, write
 
@@ -337,6 +340,36 @@ def write_video(path: Path, width: int, height: int) -> None:
         for _ in range(10):
             video.mux(stream.encode(av.VideoFrame.from_ndarray(frame, "rgb24")))
         video.mux(stream.encode())
+
+
+def test_a_hidden_tab_runs_what_it_is_asked_to_and_goes_on_when_shown(
+    page: Any, tmp_path: Path
+) -> None:
+    node, program = shutil.which("node"), shutil.which("chromium")
+    if node is None or program is None:
+        pytest.skip("no node or no Chromium is installed")
+    script = ROOT / "tests" / "runtimes" / "web" / "hidden.mjs"
+    where = (program, tmp_path / "profile", page.url, "/pictures/rgb/build")
+    arguments = [*ARGUMENTS, f"--use-angle={VULKAN[0]}", *VULKAN[1:]]
+    done = subprocess.run(
+        [node, "--experimental-websocket", script, *where, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if "bad option" in done.stderr:
+        pytest.skip("this node has no WebSocket")
+    assert done.returncode == 0, done.stderr
+    states = json.loads(done.stdout)
+    assert [state["seen"] for state in states] == ["visible", "hidden", "hidden", "visible"]
+    assert [state["errors"] for state in states] == [[]] * 4
+    first, hidden, later, shown = states
+    assert first["frames"] > 0
+    assert later["frames"] == hidden["frames"]  # a hidden tab has no frames, but timers
+    assert later["timers"] > hidden["timers"]
+    assert shown["frames"] > later["frames"]
+    for state, red in zip(states, (50, 100, 150, 200), strict=True):
+        assert abs(state["value"] - red / 510) < 1e-6
 
 
 def test_init_is_done_once_and_close_ends_it(features: Any) -> None:
