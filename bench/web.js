@@ -126,25 +126,31 @@ const CONTENDERS = {
 const fetched = () =>
   performance.getEntriesByType("resource").reduce((sum, entry) => sum + entry.encodedBodySize, 0);
 
-/** Return what each contender took and how far it is from the first; those that fail, why. */
-export async function compare(model, turns, against) {
+/** Return the milliseconds until a contender's first result, and the bytes fetched by then. */
+export async function start(name, model) {
   performance.setResourceTimingBufferSize(10000);
+  const x = await numbers("x");
+  const [begun, before] = [performance.now(), fetched()];
+  await (await CONTENDERS[name](model)).frame(x);
+  return { first: performance.now() - begun, bytes: fetched() - before };
+}
+
+/** Return the times of frames of each contender and how far it is from the first; those that fail, why. */
+export async function compare(model, turns, against) {
   const x = await numbers("x");
   const results = {};
   const running = {};
   let reference = null;
   const isChosen = ([name]) =>
     !against.length || ["shadergen", ...against].some((word) => name.toLowerCase().includes(word));
-  for (const [name, start] of Object.entries(CONTENDERS).filter(isChosen)) {
+  for (const [name, make] of Object.entries(CONTENDERS).filter(isChosen)) {
     try {
-      const [begun, before] = [performance.now(), fetched()];
-      const contender = await start(model);
+      const contender = await make(model);
       const y = await contender.frame(x);
-      const [first, bytes] = [performance.now() - begun, fetched() - before];
       reference ??= y;
       const error = y.reduce((worst, v, i) => Math.max(worst, Math.abs(v - reference[i])), 0);
       running[name] = contender;
-      results[name] = { version: contender.version, first, bytes, error, frame: [], resident: [] };
+      results[name] = { version: contender.version, error, frame: [], resident: [] };
     } catch (error) {
       results[name] = { failed: `${error.message ?? error}` };
     }

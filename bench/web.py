@@ -7,8 +7,9 @@ Chromium runs without a screen. WebGL and WebGPU are computed by its own SwiftSh
 or WebGL with gl-egl by the system's OpenGL ES, which is a GPU where there is one: then --device
 webgl2-min is right for this project's build for WebGL. The others come from npm, into .build/web.
 Each network has a page of its own. The contenders take turns of one second or one frame, after a
-frame that does not count; medians are printed. TensorFlow.js reads no ONNX: only ESPCN is written
-for it.
+frame that does not count; medians are printed. "start" is the time from the first import to the
+first result, on a page of the contender's own with an empty cache; the bytes are those fetched by
+then. TensorFlow.js reads no ONNX: only ESPCN is written for it.
 """
 
 from __future__ import annotations
@@ -94,25 +95,38 @@ def compare(
             "ort": modules / "onnxruntime-web" / "dist",
         }
         with served(**folders) as address, chromium(angle) as browser:
-            page = browser.new_page()
-            page.set_default_timeout(0)
-            page.goto(address)
-            script = "async (a) => (await import('/bench/web.js')).compare(...a)"
-            results: dict[str, Any] = page.evaluate(script, [told, turns, against])
+
+            def ask(call: str, *rest: Any) -> Any:
+                """Call a function of web.js on a page that has fetched nothing before."""
+                with browser.new_context() as context:
+                    page = context.new_page()
+                    page.set_default_timeout(0)
+                    page.goto(address)
+                    script = f"async (a) => (await import('/bench/web.js')).{call}(...a)"
+                    return page.evaluate(script, list(rest))
+
+            results: dict[str, Any] = ask("compare", told, turns, against)
+            for contender, result in results.items():
+                if "failed" not in result:
+                    result.update(ask("start", contender, told))
             results["browser"] = browser.version
     return results
 
 
-def show(name: str, results: dict[str, Any]) -> dict[str, float]:
-    """Print what the contenders took; return the milliseconds of a frame of each."""
+def show(name: str, results: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
+    """Print what the contenders took.
+
+    Return of each the milliseconds of a frame and until the first result, and the bytes fetched.
+    """
     print(f"{name}, Chromium {results.pop('browser')}, medians of milliseconds", flush=True)
     frames = {}
     for contender, result in results.items():
         if "failed" in result:
             print(f"  {contender:26} failed: {result['failed'][:100]}")
             continue
-        frames[contender] = median(result["frame"])
-        line = f"  {contender:26} start {result['first']:7.0f}   frame {frames[contender]:8.1f}"
+        frame = median(result["frame"])
+        frames[contender] = (frame, result["first"], result["bytes"])
+        line = f"  {contender:26} start {result['first']:7.0f}   frame {frame:8.1f}"
         if result["resident"]:
             line += f"   resident {median(result['resident']):8.1f}"
         line += f"   {result['bytes'] / 1e3:7.0f} kB"
@@ -120,16 +134,18 @@ def show(name: str, results: dict[str, Any]) -> dict[str, float]:
     return frames
 
 
-def ratios(measured: dict[str, dict[str, float]]) -> None:
-    """Print by how much the build for WebGPU is faster, by network and in geometric mean."""
+def ratios(measured: dict[str, dict[str, tuple[float, float, float]]]) -> None:
+    """Print what others take, as multiples of the build for WebGPU: by network, geometric mean."""
     rivals = dict.fromkeys(name for frames in measured.values() for name in frames)
     for rival in rivals:
         if rival == OWN[1]:
             continue
-        found = [f[rival] / f[OWN[1]] for f in measured.values() if rival in f and OWN[1] in f]
-        mean = prod(found) ** (1 / len(found))
-        each = ", ".join(f"{ratio:.2f}" for ratio in found)
-        print(f"{OWN[1]} is {mean:.2f} times as fast as {rival} ({each})")
+        both = [(f[rival], f[OWN[1]]) for f in measured.values() if rival in f and OWN[1] in f]
+        for i, kind in enumerate(("time of a frame", "start-up", "bytes fetched")):
+            found = [theirs[i] / own[i] for theirs, own in both]
+            mean = prod(found) ** (1 / len(found))
+            each = ", ".join(f"{ratio:.2f}" for ratio in found)
+            print(f"{rival}, {kind}: {mean:.2f} times that of {OWN[1]} ({each})")
 
 
 def main() -> None:
