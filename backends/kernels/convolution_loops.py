@@ -3,6 +3,12 @@
 Rows are in the order of :mod:`.weight_blocks`. If an invocation of a dispatch computes several
 pixels of a row, the taps of a row are unrolled and share their loads. Draws do not unroll: they
 would spill on Mali and VideoCore, and save little because they read mostly weights.
+
+Drivers unroll loops with few steps. A row of a uniform block that stands in straight code takes
+llvmpipe 14 ms to compile; 16 rows in a loop take 60 ms. Where a draw computes a single pixel, as in
+squeeze and excitation, the compiler's time is all that counts: the loop ends at a uniform. On
+larger maps it ends at a number, because Adreno takes up to 1.7 times as long for the loop as for
+straight code.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from ...ir.dimensions import is_one
 from ...ir.types import LANES
 from ...passes.placement.kinds import unrolls_rows
 from ..shader.constructors import integer, offset
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 
 ROW = Variable("weight_row", INT)  # the next row of weights
 INPUT_PLANE = "input_plane"  # the counter of the loop over these
+MOST_ROWS = 8  # rows of a uniform block in straight code
+LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 
 
 def looped(
@@ -61,9 +70,7 @@ def looped(
     taps, rows = prod(kernel), prod(blocks.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     down, across = conv.dilations
-    depth = blocks.shape[1]
-    # Compilers move the loads of one plane out of a loop over it; Intel's then spills them.
-    input_planes = 1 if depth == 1 else shader.size("planes_in", depth)
+    input_planes = _input_planes(shader, blocks, group)
     per_tap = shader.size("rows_per_tap", rows // taps)
     height, width = _kernel_size(shader, blocks, group, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
@@ -81,6 +88,20 @@ def looped(
                 tap = body.let("tap", offset(CORNER, kx * across, ky * down))
                 with body.loop(INPUT_PLANE, input_planes) as i:
                     step.write(tap, i, 1)
+
+
+def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> Int:
+    """Return the trip count of the loop over input planes: a uniform where code stays short."""
+    taps, depth, planes, width, _ = blocks.shape
+    draws = not group.in_compute and shader.target.shares_programs
+    pixel = all(map(is_one, group.node.result.shape[2:]))
+    unrolled = MOST_ROWS < depth * planes * width <= LONGEST_ROWS
+    # Compilers move the loads of one plane out of a loop over it; Intel's then spills those of
+    # several taps.
+    loops = depth > 1 or taps == 1
+    if draws and pixel and unrolled and loops and group.node.choice.weights == "ubo":
+        return shader.uniform("planes_in", depth)
+    return 1 if depth == 1 else shader.size("planes_in", depth)
 
 
 def _kernel_size(

@@ -193,3 +193,31 @@ def test_a_loop_costs_the_same_whether_it_ends_at_a_number_or_a_uniform():
 
     assert work("gles30") == work("swiftshader")
     assert work("gles30")["operations"] >= 7 * 7 * 16
+
+
+def excitation(size: int) -> Graph:
+    """Return convolutions of one and of four input planes, as in squeeze and excitation."""
+    x = image(1, 4, size, size)
+    y = conv(RNG, x, 16, (1, 1), "straight")
+    return graph_of(conv(RNG, y, 16, (1, 1), "loop"), inputs=(x,))
+
+
+def depths(size: int, **options: Any) -> list[int]:
+    """Return where the loops over input planes end that end at uniforms."""
+    _, files, _ = compile_graph(excitation(size), **({"weights": "ubo"} | options))
+    uniforms = (u for p in files.schedule["passes"] for u in p["uniforms"])
+    return [u["value"][0] for u in uniforms if u["name"] == "u_planes_in"]
+
+
+def test_draws_of_one_pixel_end_loops_over_weights_in_blocks_at_uniforms():
+    """In straight code, they compile three times as long on llvmpipe."""
+    assert depths(1, device="gles30", mrt=4) == [1, 4]
+    assert depths(1, device="gles30", mrt=2) == [4] * 2, "8 rows stand in straight code"
+    assert not depths(2, device="gles30", mrt=4)
+    assert not depths(1, device="gles30", mrt=4, weights="texture")
+    assert not depths(1, device="swiftshader", stage="fragment", mrt=4)
+
+
+@pytest.mark.parametrize("device", ["gles30", "gles31-mobile", "webgl2-min"])
+def test_draws_of_one_pixel_compute_the_reference(device):
+    assert_runs_like_reference(excitation(1), device=device, stage="fragment", weights="ubo")
