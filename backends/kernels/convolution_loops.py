@@ -169,7 +169,7 @@ class _Step:
             return loaded[name]
 
         for plane in range(1 if shared else planes):
-            start = group.plane(plane) if blocks.diagonal else blocks.first[plane]
+            start = group.input_plane(plane, blocks)
             texels: dict[tuple[int, int], Variable] = {}
             for tap in range(taps):
                 for x, y, _ in group.pixels:

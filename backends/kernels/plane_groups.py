@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, TypeVar
 from ...ir.dimensions import is_one, statically_equal
 from ...ir.expr import Expr, Num
 from ...ir.indexing import coordinates
+from ...ir.ops import Conv
 from ...ir.types import LANES
+from ...passes.kernel_ops import parts
 from ...passes.placement.access import lane_coordinate
-from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
+from ...passes.placement.kinds import (
+    before_store,
+    entries_share_a_program,
+    groups_share_a_program,
+    planes_share_a_program,
+)
 from ..gpu import Blob, GpuPass
 from ..gpu import Uniform as Setting
 from ..shader.constructors import integer, intrinsic
@@ -19,18 +26,35 @@ from ..shader.expressions import Lanes, Uniform, Variable, known
 from ..shader.statements import Body
 from ..shader.types import INT, IVEC2
 from .loads import Reader
+from .weight_blocks import plan_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from ...ir.graph import Node, Value
     from ...ir.types import TensorType
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression, Int
     from .loads import LoadFunction
+    from .weight_blocks import WeightBlocks
 
 PIXEL = Variable("pixel", IVEC2)  # the pixel that an invocation writes, or the first of its block
 PLANE = Variable("plane", INT)  # the first plane that an invocation of a dispatch writes
+
+
+@dataclass(frozen=True)
+class InputPlanes:
+    """The input planes that the planes of a draw read.
+
+    Attributes:
+        first: the first that any plane reads.
+        after: how many after ``first`` each plane begins.
+        count: how many each plane reads.
+    """
+
+    first: int
+    after: tuple[int, ...]
+    count: int
 
 
 @dataclass
@@ -46,6 +70,8 @@ class Group:
             and pass the plane in the uniform ``u_plane``; in dispatches, each invocation computes
             its ``plane``.
         entries: whether the batch entry is a variable, too: the uniform ``u_batch``.
+        input_planes: of a grouped convolution whose draws share a program, what the planes read;
+            the first input plane is the uniform ``u_input_plane``.
         whole_rows: whether no block reaches beyond the last row of the map.
         prelude: statements that compute the coordinates of :meth:`at`.
         loads: functions that load operands of an epilogue, by role and operand.
@@ -57,6 +83,7 @@ class Group:
     written: Node
     shared: bool = False
     entries: bool = False
+    input_planes: InputPlanes | None = None
     whole_rows: bool = False
     prelude: Body = field(default_factory=Body)
     loads: dict[tuple[str, Value], LoadFunction] = field(default_factory=dict)
@@ -151,6 +178,14 @@ class Group:
             return self.planes[k]
         return (PLANE if self.in_compute else Uniform("u_plane")) + k
 
+    def input_plane(self, k: int, blocks: WeightBlocks) -> Int:
+        """Return the first input plane that plane k of the pass reads."""
+        if blocks.diagonal:
+            return self.plane(k)
+        if self.input_planes is None:
+            return blocks.first[k]
+        return Uniform("u_input_plane") + self.input_planes.after[k]
+
     def number(self, k: int) -> int | None:
         """Return the number of plane k of the pass; None if invocations differ in it."""
         return None if self.by_plane else self.planes[k]
@@ -241,10 +276,23 @@ def groups(node: Node) -> Iterator[Group]:
     if node.choice.stage == "compute":
         yield from (Group(n, range(size), node, written, True, every) for n in range(t.shape[0]))
         return
-    shared = size < t.planes and planes_share_a_program(node)
+    several = size < t.planes
+    grouped = several and groups_share_a_program(node)
+    shared = grouped or (several and planes_share_a_program(node))
     for n in range(t.shape[0]):
         for p in range(0, t.planes, size):
-            yield Group(n, range(p, min(p + size, t.planes)), node, written, shared, every)
+            planes = range(p, min(p + size, t.planes))
+            read = _input_planes(node, planes) if grouped else None
+            yield Group(n, planes, node, written, shared, every, read)
+
+
+def _input_planes(node: Node, planes: range) -> InputPlanes:
+    """Return what some planes of a grouped convolution read."""
+    p = parts(node)
+    assert isinstance(p.kernel, Conv)
+    blocks = plan_blocks(p.kernel.packed_shape(p.operands[1].shape), p.kernel.groups, planes)
+    first = min(blocks.first)
+    return InputPlanes(first, tuple(one - first for one in blocks.first), blocks.shape[1])
 
 
 def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator[GpuPass]:
@@ -253,11 +301,12 @@ def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator
     The other passes reuse the program with the weights of their planes, and with uniforms for
     their plane and batch entry.
     """
-    programs: dict[tuple[int | None, ...], GpuPass] = {}
-    drawn: dict[tuple[tuple[int | None, ...], int], GpuPass] = {}  # by program and first plane
+    programs: dict[Hashable, GpuPass] = {}
+    drawn: dict[tuple[Hashable, int], GpuPass] = {}  # by program and first plane
     for group in passes:
         entry, first = None if group.entries else group.batch, group.planes[0]
-        key = (entry, None if group.shared else first, len(group.planes), group.channels)
+        read = group.input_planes and replace(group.input_planes, first=0)
+        key = entry, None if group.shared else first, len(group.planes), group.channels, read
         if key not in programs:
             programs[key] = drawn[key, first] = lower(group)
             yield programs[key]
@@ -286,11 +335,12 @@ def plus(layer: Int, base: Int) -> Int:
     return total if number is None else number
 
 
-OWN_UNIFORMS = ("u_plane", "u_batch")  # names that :func:`own_uniforms` sets
+OWN_UNIFORMS = ("u_plane", "u_batch", "u_input_plane")  # names that :func:`own_uniforms` sets
 
 
 def own_uniforms(group: Group) -> tuple[Setting, ...]:
-    """Return the uniforms for the first plane and the batch entry, if the program has them."""
+    """Return the uniforms for the planes and the batch entry, if the program has them."""
     plane = (Setting("u_plane", group.planes[0]),) if group.shared and not group.in_compute else ()
     entry = (Setting("u_batch", group.batch),) if group.entries else ()
-    return plane + entry
+    read = group.input_planes
+    return plane + entry + ((Setting("u_input_plane", read.first),) if read else ())

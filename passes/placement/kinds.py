@@ -197,11 +197,29 @@ def unrolls_rows(conv: Conv, kw: int, columns: int) -> bool:
 
 def planes_share_a_program(node: Node) -> bool:
     """Whether one program, with the plane as a variable, can compute all planes of a node."""
+    apart = reads_groups(node) or (is_direct(node) and node.choice.weights == "constants")
+    return not apart and _has_every_plane_at_hand(node)
+
+
+def groups_share_a_program(node: Node) -> bool:
+    """Whether the first input plane can be a variable of draws, too, as the plane is.
+
+    Draws of a grouped convolution, each within a group, then share a program.
+    """
+    draws = node.choice.stage == "fragment" and node.choice.loops
+    return draws and reads_groups(node) and _has_every_plane_at_hand(node)
+
+
+def reads_groups(node: Node) -> bool:
+    """Whether a node is a direct convolution of groups of several channels."""
     p = parts(node)
-    if isinstance(p.kernel, Conv) and is_direct(node):
-        even = p.kernel.groups == 1 or is_depthwise(p.operands[1].shape, p.kernel.groups)
-        if not even or node.choice.weights == "constants":
-            return False
+    if not isinstance(p.kernel, Conv) or not is_direct(node):
+        return False
+    return p.kernel.groups > 1 and not is_depthwise(p.operands[1].shape, p.kernel.groups)
+
+
+def _has_every_plane_at_hand(node: Node) -> bool:
+    """Whether a program can read any plane of the operands by its number."""
     layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
     return all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts)
 
@@ -212,10 +230,7 @@ def entries_share_a_program(node: Node) -> bool:
     It cannot if entries read different tensors, as after a concatenation along the batch axis.
     """
     t = node.result.type
-    if not t.in_planes or is_one(t.shape[0]):
-        return False
-    layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
-    if not all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts):
+    if not t.in_planes or is_one(t.shape[0]) or not _has_every_plane_at_hand(node):
         return False
     p = parts(node)
     nest = None if has_weights(node) else nest_of(p.kernel, *(v.type for v in p.operands))

@@ -221,3 +221,39 @@ def test_draws_of_one_pixel_end_loops_over_weights_in_blocks_at_uniforms():
 @pytest.mark.parametrize("device", ["gles30", "gles31-mobile", "webgl2-min"])
 def test_draws_of_one_pixel_compute_the_reference(device):
     assert_runs_like_reference(excitation(1), device=device, stage="fragment", weights="ubo")
+
+
+def grouped(groups: int) -> Graph:
+    """Return grouped convolutions: draws within a group, and draws across groups."""
+    x = image(1, 8 * groups, 5, 6)
+    y = conv(RNG, x, 20 * groups, (1, 1), "wide", groups=groups)
+    y = conv(RNG, y, 10 * groups, (3, 3), "narrow", groups=groups, **PADDED)
+    return graph_of(pointwise("relu(x0 + x1)", y, scale(y)), inputs=(x,))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"device": "gles30"},
+        {"device": "gles30", "mrt": 1},
+        {"device": "gles30", "mrt": 4},
+        {"device": "gles30", "precision": "mediump", "mrt": 2},
+        {"device": "webgl2-min", "weights": "ubo", "mrt": 2},
+        {"device": "gles31-mobile", "stage": "fragment", "weights": "texture"},
+        {"device": "llvmpipe", "stage": "fragment", "weights": "texture"},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+@pytest.mark.parametrize("groups", [2, 3, 5])
+def test_draws_of_grouped_convolutions_compute_the_reference(groups, options):
+    assert_runs_like_reference(grouped(groups), **({"weights": "texture"} | options))
+
+
+def test_draws_within_the_groups_of_a_convolution_share_a_program():
+    x = image(2, 24, 5, 6)
+    y = conv(RNG, x, 96, (3, 3), "grouped", groups=3, **PADDED)
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), device="gles30", weights="texture", mrt=4)
+    ((_, passes),) = users_of(files).items()
+    first = [{u["name"]: u["value"] for u in p["uniforms"]} for p in passes]
+    assert [u["u_input_plane"][0] for u in first] == [0, 0, 2, 2, 4, 4] * 2
+    assert [u["u_plane"][0] for u in first] == [0, 4, 8, 12, 16, 20] * 2
