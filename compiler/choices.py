@@ -24,4 +24,5 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 EMBEDDINGS = ("c",)
 PACKAGES = ("build", "mpv")
+RUNTIMES = ("auto", "gles", "webgpu")
 REFERENCES = ("auto", "onnxruntime", "keras", "tensorflow", "numpy")

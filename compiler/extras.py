@@ -29,25 +29,20 @@ def need(module: str, package: str, purpose: str) -> Any:
         ) from None
 
 
-def runtime(wgsl: str | None = None) -> Any:
-    """Return the Python runtime on OpenGL ES, or on WebGPU for shaders in WGSL.
+def runtime(name: str = "gles") -> Any:
+    """Return a Python runtime.
 
     Args:
-        wgsl: of the build's requirements.
+        name: "gles" or "webgpu".
 
     Raises:
         ShadergenError: SG0606 when PyOpenGL, or wgpu, is missing.
     """
-    if wgsl:
+    if name == "webgpu":
         need("wgpu", "wgpu", "running on WebGPU")
         return import_module("..runtime_glue.python.webgpu", __package__)
     need("OpenGL", "PyOpenGL", "running on OpenGL ES")
     return import_module("..runtime_glue.python", __package__)
-
-
-def runtime_name(wgsl: str | None) -> str:
-    """Return what a build runs on."""
-    return "WebGPU" if wgsl else "OpenGL ES"
 
 
 def pillow() -> Any:

@@ -20,6 +20,7 @@ from .driver import Compilation
 from .models import model_file
 from .option_parsing import parse_cut, parse_dynamic, parse_range, parse_sizes
 from .options import Options
+from .runtimes import default_device
 from .user_shader import check_writable, write_user_shader
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..runtime_glue.python import Build, DeviceInfo
+    from ..runtime_glue.python.webgpu import DeviceInfo as WebGpuDeviceInfo
     from .session import Session
     from .verification import Report
 
@@ -175,9 +177,17 @@ class CompiledModel(Compilation):
             )
         return self._session(*inputs, **named)
 
-    def verify(self, *, reference: str = "auto", seed: int = 0) -> Report:
+    def verify(
+        self,
+        *,
+        reference: str = "auto",
+        seed: int = 0,
+        runtime: str = "auto",
+        adapter: str = "",
+    ) -> Report:
         """Compare with a reference implementation; see :func:`verify`."""
-        return _verify(self.source, self.example, self.options, reference, seed)
+        options = self.options
+        return _verify(self.source, self.example, options, reference, seed, runtime, adapter)
 
     def save(self, output: str | Path) -> None:
         """Write the build, or the user shader; an earlier one is replaced.
@@ -239,12 +249,20 @@ def compile_model(
     return result
 
 
-def run(build: str | Path | Compilation, *inputs: Any, **named: Any) -> Any:
+def run(
+    build: str | Path | Compilation,
+    *inputs: Any,
+    runtime: str = "auto",
+    adapter: str = "",
+    **named: Any,
+) -> Any:
     """Run a build once; to run it often, call what :func:`compile_model` returns.
 
     Args:
         build: a build's folder, or a compiled model.
         inputs: as for :meth:`.session.Session.__call__`, as ``named``.
+        runtime: "gles", "webgpu", or "auto": the first one installed that the build runs on.
+        adapter: a part of the name of the adapter to run on.
         named: inputs by their names.
 
     Returns:
@@ -255,7 +273,8 @@ def run(build: str | Path | Compilation, *inputs: Any, **named: Any) -> Any:
     """
     from .session import Session
 
-    session = Session(build.output if isinstance(build, Compilation) else Path(build))
+    folder = build.output if isinstance(build, Compilation) else Path(build)
+    session = Session(folder, runtime=runtime, adapter=adapter)
     try:
         return session(*inputs, **named)
     finally:
@@ -263,21 +282,25 @@ def run(build: str | Path | Compilation, *inputs: Any, **named: Any) -> Any:
 
 
 def load(
-    build: str | Path, *, device: DeviceInfo | None = None, variant: str | None = None
+    build: str | Path,
+    *,
+    device: DeviceInfo | WebGpuDeviceInfo | None = None,
+    variant: str | None = None,
 ) -> Build:
-    """Read a build folder for the Python runtime (needs the ``run`` extra).
+    """Read a build folder for the Python runtimes.
 
     Args:
         build: the folder.
-        device: the GL that will run the build (``HeadlessContext.info()``); selects a variant.
+        device: the GL, or WebGPU device, that will run the build (``HeadlessContext.info()``);
+            selects a variant.
         variant: the name of the variant to read; overrides ``device``.
 
     Raises:
         ShadergenError: SG0502 to SG0505 if the build is invalid, SG0605 if it has no such variant.
     """
-    from .extras import runtime
+    from ..runtime_glue.python.loading import load as read
 
-    return runtime().load(Path(build), device=device, variant=variant)  # type: ignore[no-any-return]
+    return read(Path(build), device=device, variant=variant)
 
 
 @_lists_options
@@ -287,6 +310,8 @@ def verify(
     example: Any = None,
     reference: str = "auto",
     seed: int = 0,
+    runtime: str = "auto",
+    adapter: str = "",
     **options: Unpack[CompileOptions],
 ) -> Report:
     """Compile a model, run it, and compare with a reference implementation.
@@ -296,16 +321,28 @@ def verify(
         example: of the inputs of a PyTorch module.
         reference: "auto", "onnxruntime", "keras", "tensorflow" or "numpy".
         seed: of the random inputs.
+        runtime: "gles", "webgpu", or "auto": what ``device`` asks for. With several devices, only
+            the builds of the runtime are verified. The default device of "webgpu" is "webgpu".
+        adapter: a part of the name of the adapter to run on.
         options: how to compile.
 
     Raises:
         ShadergenError: if the model cannot be compiled or run. A difference raises nothing.
     """
-    return _verify(model, example, make_options(**options), reference, seed)
+    options.setdefault("device", default_device(runtime))
+    return _verify(model, example, make_options(**options), reference, seed, runtime, adapter)
 
 
-def _verify(model: Any, example: Any, options: Options, reference: str, seed: int) -> Report:
+def _verify(
+    model: Any,
+    example: Any,
+    options: Options,
+    reference: str,
+    seed: int,
+    runtime: str,
+    adapter: str,
+) -> Report:
     from .verification import verify_model
 
     with model_file(model, example) as path:
-        return verify_model(path, options, reference, seed)
+        return verify_model(path, options, reference, seed, runtime=runtime, adapter=adapter)

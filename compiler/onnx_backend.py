@@ -1,4 +1,4 @@
-"""An ``onnx.backend.base.Backend``: ONNX models run by the GLSL that they compile to.
+"""An ``onnx.backend.base.Backend``: ONNX models run by the shaders that they compile to.
 
 >>> import numpy, onnx
 >>> from shadergen.compiler import onnx_backend
@@ -9,9 +9,9 @@
 >>> rep.run([numpy.array([-1, 2], numpy.float32)]).y
 array([0., 2.], dtype=float32)
 
-Every input is uploaded to a texture and every result read from one, on an OpenGL ES context that
-all models of the process share. A model is compiled at its first run, when dynamic sizes are known,
-and again when they change.
+Every input is uploaded to a texture and every result read from one, on OpenGL ES or WebGPU. All
+models of the process share a context. A model is compiled at its first run, when dynamic sizes are
+known, and again when they change.
 
 Operands such as Reshape's shape must be known when compiling. Inputs that only serve as such
 operands are compiled in if an operator needs them, and again when they change. Other inputs never
@@ -37,13 +37,13 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from ..backends.schedule import label
 from ..backends.writer import write_build
 from ..errors import ShadergenError, did_you_mean
-from . import extras
+from ..runtime_glue.python.loading import load
 from .driver import compile_graph, import_model
 from .frontends import ValueNeededError
 from .frontends.onnx.importing.parameter_inputs import data_inputs
 from .onnx_values import declared, given, has_dynamic_shape, numbered
 from .options import Options
-from .session import shared_context
+from .runtimes import GLES, WEBGPU, chosen, default_device, runtime_of, shared_context
 from .wide_float64.parts import beyond_float32
 from .wide_float64.run import Run, WideRunner
 
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Graph
     from .onnx_values import Arrays
+    from .runtimes import Context
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,13 @@ class ShadergenRep(BackendRep):
     Args:
         model: the model; its external data must have been read in.
         options: how to compile it.
+        context: where to run it.
     """
 
-    def __init__(self, model: ModelProto, options: Options) -> None:
+    def __init__(self, model: ModelProto, options: Options, context: Context) -> None:
         self._model = model
         self._options = options
+        self._context = context
         weights = {t.name for t in model.graph.initializer}
         weights.update(t.values.name for t in model.graph.sparse_initializer)
         self._inputs = {i.name: i for i in model.graph.input if i.name not in weights}
@@ -221,12 +224,10 @@ class ShadergenRep(BackendRep):
         options = replace(self._options, input_size=dynamic, input_value=fixed, strings=True)
         graph = change(import_model(self._model, options))
         graph, files, _ = compile_graph(graph, options)
-        wgsl = files.schedule["requires"].get("wgsl")
-        runtime = extras.runtime(wgsl)
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
             write_build(files, Path(folder) / "build")
-            build = runtime.load(Path(folder) / "build")
-        runner = runtime.Runner(build, shared_context(wgsl))
+            build = load(Path(folder) / "build")
+        runner = self._context.runner(build)
         try:
             runner.init()
         except BaseException:
@@ -238,7 +239,7 @@ class ShadergenRep(BackendRep):
 
 
 class ShadergenBackend(Backend):
-    """Runs ONNX models on OpenGL ES."""
+    """Runs ONNX models on OpenGL ES or WebGPU."""
 
     @classmethod
     def prepare(
@@ -246,22 +247,33 @@ class ShadergenBackend(Backend):
         model: ModelProto,
         device: str = "CPU",
         options: Options | None = None,
+        runtime: str = "auto",
+        adapter: str = "",
         **kwargs: Any,
     ) -> ShadergenRep:
         """Return a model that can be run; it is compiled when it first is.
 
         Args:
             model: from ``onnx.load``, or made in memory.
-            device: "CPU", for that is where the arrays lie; EGL says where GL runs.
+            device: "CPU", for that is where the arrays lie.
             options: how to compile; sizes and values of inputs are those of the arrays.
+            runtime: "gles", "webgpu", or "auto": what the options' device asks for. Without
+                options, the first one that this machine can run.
+            adapter: a part of the name of the adapter to run on.
             kwargs: ignored.
 
         Raises:
-            ShadergenError: SG0301 for another device.
+            ShadergenError: SG0301 for another device, or a runtime that cannot run the options'
+                device; SG0601 without an adapter; SG0606 without PyOpenGL or wgpu.
         """
         if not cls.supports_device(device):
             raise ShadergenError("SG0301", f"there is no device '{device}'", supported="CPU")
-        return ShadergenRep(model, options or Options(validate=False))
+        every = (GLES, WEBGPU) if options is None else (runtime_of(options.device),)
+        what = f"a build for --device {options.device}" if options else "a model"
+        context = shared_context(chosen(runtime, every, what), adapter)
+        if options is None:
+            options = Options(validate=False, device=default_device(context.runtime))
+        return ShadergenRep(model, options, context)
 
     @classmethod
     def run_node(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import zipfile
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,16 @@ import numpy as np
 
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
-from ..runtime_glue.python.loading import load
-from . import extras, pictures
+from ..runtime_glue.python.loading import load, resized
+from . import pictures
+from .runtimes import chosen, for_context, open_context, runtimes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from .runtimes import Build
 
 ARRAYS = (".npz", ".npy")
 
@@ -28,6 +30,7 @@ ARRAYS = (".npz", ".npy")
 class Run:
     """Times and device of a run; ``variant`` is empty for the generic build."""
 
+    runtime: str
     renderer: str
     variant: str
     passes: int
@@ -65,25 +68,34 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def run_file(folder: Path, source: Path, output: Path, variant: str | None = None) -> Run:
+def run_file(
+    folder: Path,
+    source: Path,
+    output: Path,
+    variant: str | None = None,
+    runtime: str = "auto",
+    adapter: str = "",
+) -> Run:
     """Run a build on a file and write the result.
 
     Args:
         folder: the build.
         source: a picture, an ``.npz`` with an array for every input, or an ``.npy`` for the one.
         output: a picture, an ``.npz`` with every output, or an ``.npy`` with the one.
-        variant: the name of the variant to run; by default the one for the GL at hand.
+        variant: the name of the variant to run; by default the one for the adapter.
+        runtime: of ``RUNTIMES``; "auto" takes the first one installed that the build runs on.
+        adapter: a part of the adapter's name; by default the runtime's own choice.
 
     Raises:
         ShadergenError: SG01xx, SG05xx, SG06xx.
     """
     build = load(folder, variant=variant)
-    runtime = extras.runtime(build.requires.wgsl)
+    names = chosen(runtime, runtimes_of(build), f"'{folder}'")
     _check_output(output, source, len(build.outputs))
     picture = None
     if source.suffix.lower() in ARRAYS:
         inputs = named(read_arrays(source), [port.name for port in build.inputs])
-        build = fitted(runtime, build, {name: array.shape for name, array in inputs.items()})
+        build = fitted(build, {name: array.shape for name, array in inputs.items()})
         if output.suffix.lower() not in ARRAYS:
             raise ShadergenError(
                 "SG0605",
@@ -94,19 +106,18 @@ def run_file(folder: Path, source: Path, output: Path, variant: str | None = Non
         picture = pictures.read_picture(source)
         port = _only(build.inputs, "inputs")
         shape = pictures.sized(port.shape, port.axes, picture)
-        build = fitted(runtime, build, {port.name: shape})
+        build = fitted(build, {port.name: shape})
         port = build.inputs[0]
         inputs = {port.name: pictures.to_array(picture, port.shape, port.axes, port.name)}
-    outputs, run = _run_headless(runtime, build, inputs)
+    outputs, run = _run_headless(names, adapter, build, inputs)
     _write(output, outputs, build, picture)
     return run
 
 
-def fitted(runtime: Any, build: Any, shapes: Mapping[str, tuple[int, ...]]) -> Any:
+def fitted(build: Build, shapes: Mapping[str, tuple[int, ...]]) -> Build:
     """Return a build at the sizes that inputs of these shapes have, where it leaves any open.
 
     Args:
-        runtime: the Python runtime.
         build: as loaded.
         shapes: of the inputs, by name, in the model's own order.
 
@@ -120,40 +131,32 @@ def fitted(runtime: Any, build: Any, shapes: Mapping[str, tuple[int, ...]]) -> A
         for entry, size in zip(port["shape"], shapes.get(port["name"], ()), strict=False):
             if isinstance(entry, list) and len(entry) == 1:
                 sizes.setdefault(entry[0], int(size))
-    return runtime.resized(build, sizes)
-
-
-def for_context(runtime: Any, build: Any, context: Any) -> Any:
-    """Return the variant of a build for a context, at the same sizes.
-
-    Raises:
-        ShadergenError: SG0502 to SG0505 for a malformed variant.
-    """
-    if not build.variants:
-        return build
-    sizes = dict(build.sizes.values) if build.sizes else None
-    return runtime.load(build.folder, sizes, context.info())
+    return resized(build, sizes)
 
 
 def _run_headless(
-    runtime: Any, build: Any, inputs: Mapping[str, NDArray[Any]]
+    names: Sequence[str], adapter: str, build: Build, inputs: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, NDArray[Any]], Run]:
     start = time.perf_counter()
-    with ExitStack() as stack:
-        context = stack.enter_context(runtime.HeadlessContext())
-        build = for_context(runtime, build, context)
-        runner = stack.enter_context(runtime.Runner(build, context))
-        for name, array in inputs.items():
-            runner.upload(name, array)
-        ready = time.perf_counter()
-        runner.run()
-        runner.check()
-        outputs = {port.name: runner.read(port.name) for port in build.outputs}
-        done = time.perf_counter()
+    with open_context(names, adapter) as context:
+        build = for_context(build, context)
+        with context.runner(build) as runner:
+            for name, array in inputs.items():
+                runner.upload(name, array)
+            ready = time.perf_counter()
+            runner.run()
+            runner.check()
+            outputs = {port.name: runner.read(port.name) for port in build.outputs}
+            done = time.perf_counter()
         renderer = str(context.info().renderer)
     passes = len(build.passes)
     return outputs, Run(
-        renderer, build.variant, passes, (ready - start) * 1e3, (done - ready) * 1e3
+        context.runtime,
+        renderer,
+        build.variant,
+        passes,
+        (ready - start) * 1e3,
+        (done - ready) * 1e3,
     )
 
 

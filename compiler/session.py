@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
 import weakref
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ShadergenError, did_you_mean
 from ..runtime_glue.python.loading import load
-from . import extras, pictures
-from .running import fitted, for_context
+from . import pictures
+from .running import fitted
+from .runtimes import chosen, for_context, runtimes_of, shared_context
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-
-@cache
-def shared_context(wgsl: str | None) -> Any:
-    """Return the process's OpenGL ES context, or its WebGPU device for shaders in WGSL."""
-    context = extras.runtime(wgsl).HeadlessContext()
-    atexit.register(context.close)
-    return context
 
 
 class Session:
@@ -34,13 +25,24 @@ class Session:
     Args:
         folder: the build's.
         variant: the name of the variant to run; by default the one for the GPU at hand.
+        runtime: of ``RUNTIMES``; "auto" takes the first one installed that the build runs on.
+        adapter: a part of the adapter's name; by default the runtime's own choice.
 
     Raises:
-        ShadergenError: SG0502 to SG0505 if the build is invalid, SG0605 if it has no such variant.
+        ShadergenError: SG0502 to SG0505 if the build is invalid, SG0605 if it has no such variant,
+            SG0301 for a runtime that it does not run on.
     """
 
-    def __init__(self, folder: Path, variant: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        variant: str | None = None,
+        runtime: str = "auto",
+        adapter: str = "",
+    ) -> None:
         self._build = load(folder, variant=variant)
+        self._runtimes = chosen(runtime, runtimes_of(self._build), f"'{folder}'")
+        self._adapter = adapter
         self._chosen = variant is not None
         self._runner: Any = None
         self._release: Any = None
@@ -127,16 +129,15 @@ class Session:
     def _prepare(self, shapes: dict[str, tuple[int, ...]]) -> None:
         """Make a runner, unless there is one, and let dynamic sizes be those of the inputs."""
         build = self._build
-        runtime = extras.runtime(build.requires.wgsl)
         if self._runner is None:
-            context = shared_context(build.requires.wgsl)
-            build = build if self._chosen else for_context(runtime, build, context)
-            runner = runtime.Runner(fitted(runtime, build, shapes), context)
+            context = shared_context(self._runtimes, self._adapter)
+            build = build if self._chosen else for_context(build, context)
+            runner = context.runner(fitted(build, shapes))
             self._release = weakref.finalize(self, runner.close)
             runner.init()
             self._runner = runner
-        elif build.sizes is not None:
-            self._runner.resize(**fitted(runtime, build, shapes).sizes.values)
+        elif (sizes := fitted(build, shapes).sizes) is not None:
+            self._runner.resize(**sizes.values)
 
 
 def _is_picture(value: Any) -> bool:

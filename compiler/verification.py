@@ -1,4 +1,4 @@
-"""Verifying a build: compile, run on OpenGL ES, compare with a reference."""
+"""Verifying a build: compile, run on OpenGL ES or WebGPU, compare with a reference."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..backends.schedule import label
 from ..errors import ShadergenError, printable
 from ..passes.placement.target import TOLERANCES
 from ..runtime_glue.python.loading import load
-from . import extras
 from .choices import PRECISIONS
+from .device_list import variant_name
 from .driver import compile_model, import_model
 from .frontends import Request
 from .option_parsing import parse_preprocessing
@@ -22,6 +22,7 @@ from .options import Options
 from .random_inputs import random_inputs
 from .references import choose_reference, shortened
 from .running import fitted, named
+from .runtimes import INSTEAD, TITLES, UNAVAILABLE, chosen, open_context, runtime_of
 from .ties import find_pick, only_ties, scores_behind
 
 if TYPE_CHECKING:
@@ -81,11 +82,15 @@ class OutputError:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a verification; ``passes`` are those of the generic build."""
+    """The result of a verification; ``passes`` are those of the first build.
+
+    ``runtimes`` are what the builds ran on, such as "WebGPU".
+    """
 
     model: str
     reference: str
     note: str
+    runtimes: tuple[str, ...]
     renderer: str
     precision: str
     passes: int
@@ -97,7 +102,10 @@ class Report:
 
 
 def run_build(
-    folder: Path, inputs: Mapping[str, NDArray[Any]], variant: str | None = None
+    folder: Path,
+    inputs: Mapping[str, NDArray[Any]],
+    variant: str | None = None,
+    adapter: str = "",
 ) -> tuple[dict[str, NDArray[Any]], str]:
     """Run a build once on a headless context.
 
@@ -105,6 +113,7 @@ def run_build(
         folder: the build.
         inputs: by their names in the build.
         variant: the name of the variant to run; by default the generic build.
+        adapter: a part of the adapter's name.
 
     Returns:
         The outputs by their names in the build, and the renderer's name.
@@ -113,9 +122,9 @@ def run_build(
         ShadergenError: SG05xx, SG06xx.
     """
     build = load(folder, variant=variant)
-    runtime = extras.runtime(build.requires.wgsl)
-    build = fitted(runtime, build, {name: array.shape for name, array in inputs.items()})
-    with runtime.HeadlessContext() as context, runtime.Runner(build, context) as runner:
+    build = fitted(build, {name: array.shape for name, array in inputs.items()})
+    runtime = "webgpu" if build.requires.wgsl else "gles"
+    with open_context([runtime], adapter) as context, context.runner(build) as runner:
         for name, array in inputs.items():
             runner.upload(name, array)
         runner.run()
@@ -131,6 +140,8 @@ def verify_model(
     seed: int = 0,
     given: Mapping[str, NDArray[Any]] | None = None,
     progress: Callable[[str], None] = lambda step: None,
+    runtime: str = "auto",
+    adapter: str = "",
 ) -> Report:
     """Compile, run and compare; with several devices the build of each, whatever the GL at hand.
 
@@ -142,6 +153,9 @@ def verify_model(
         given: inputs to use instead, by name, in the model's own shapes; they also say what
             sizes the model and the options leave open.
         progress: called with the name of each step.
+        runtime: of ``RUNTIMES``: with several devices, only the builds that run on it; "auto" is
+            all of them.
+        adapter: a part of the adapter's name; by default the runtime's own choice.
 
     Raises:
         ShadergenError: when the model cannot be compiled, run, or referred to; SG0301 with an
@@ -154,6 +168,7 @@ def verify_model(
             why="no reference implementation reads external textures",
             help="verify without --input-external: only the reading of that input differs",
         )
+    runtimes = _runtimes(options, runtime)
     plainly = options  # as the reference takes the model: at one size
     if given is not None:
         plainly = replace(options, array_shapes={name: a.shape for name, a in given.items()})
@@ -171,10 +186,16 @@ def verify_model(
             inputs = random_inputs(model_at_size, seed, options.input_range)
         else:
             inputs = named(dict(given), [i.name for i in compiled.model.inputs])
-        progress(f"running on {extras.runtime_name(options.target().wgsl)}")
-        builds = {"": compiled, **compiled.variants}
+        every = {"": compiled, **compiled.variants}
+        builds = {name: every[name] for name in runtimes}
         fed = {label(name): a for name, a in inputs.items()}
-        ran = {name: run_build(folder, fed, name or None) for name in builds}
+        ran = {}
+        for name in builds:
+            progress(f"running on {TITLES[runtimes[name]]}")
+            try:
+                ran[name] = run_build(folder, fed, name or None, adapter)
+            except ShadergenError as missing:
+                raise _with_the_other(missing, runtimes, runtimes[name]) from None
     progress("running the reference")
     plain = import_model(model, replace(plainly, preprocess=""))
     if options.preprocess:
@@ -230,10 +251,43 @@ def verify_model(
             notes.append(said)
             errors.append(result)
     notes += [e.warning for e in errors]
-    note = "\n".join(map(printable, dict.fromkeys(filter(None, notes))))
-    passes = len(compiled.files.schedule["passes"])
-    renderer = ran[""][1]
-    return Report(model.name, oracle.name, note, renderer, precision, passes, tuple(errors))
+    lines = dict.fromkeys(line for note in notes for line in note.split("\n") if line)
+    first = next(iter(builds))
+    return Report(
+        model.name,
+        oracle.name,
+        "\n".join(map(printable, lines)),
+        tuple(dict.fromkeys(TITLES[r] for r in runtimes.values())),
+        ran[first][1],
+        precision,
+        len(builds[first].files.schedule["passes"]),
+        tuple(errors),
+    )
+
+
+def _runtimes(options: Options, wanted: str) -> dict[str, str]:
+    """Return the runtime of each build to verify, by the names of the variants.
+
+    Raises:
+        ShadergenError: SG0301, when no build is for the wanted runtime.
+    """
+    every = {"": runtime_of(options.device)}
+    every |= {variant_name(profile): runtime_of(profile) for profile in options.variants}
+    devices = ",".join((options.device, *options.variants))
+    names = chosen(wanted, list(dict.fromkeys(every.values())), f"a build for --device {devices}")
+    return {build: runtime for build, runtime in every.items() if runtime in names}
+
+
+def _with_the_other(
+    error: ShadergenError, runtimes: Mapping[str, str], missing: str
+) -> ShadergenError:
+    """Add to the error of a missing runtime that the builds of the other can be verified alone."""
+    others = [runtime for runtime in dict.fromkeys(runtimes.values()) if runtime != missing]
+    if error.code in UNAVAILABLE and others:
+        helps = (line for line in error.help.split("\n") if line != INSTEAD)
+        alone = f"to verify only the builds for {TITLES[others[0]]}: --runtime {others[0]}"
+        error.help = "\n".join((*helps, alone))
+    return error
 
 
 def _integers(

@@ -12,7 +12,7 @@ import rich_click as click
 from ...backends.user_shader.hooks import STAGES, UPSCALE_FROM
 from ...errors import ShadergenError, count, few
 from ..choices import EMBEDDINGS, PACKAGES, REFERENCES
-from .options import compile_options, to_options
+from .options import compile_options, is_given, runtime_options, to_options
 from .output import (
     bytes_text,
     echo,
@@ -283,11 +283,22 @@ def _print_decisions(result: Compilation) -> None:
     metavar="FILE",
     help="An .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
 )
+@runtime_options(
+    "auto: what --device asks for. Of several devices, only those of the runtime are verified. "
+    "webgpu without --device: --device webgpu."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
-    model: Path, reference: str, seed: int, given: Path | None, as_json: bool, **flags: Any
+    model: Path,
+    reference: str,
+    seed: int,
+    given: Path | None,
+    runtime: str,
+    adapter: str,
+    as_json: bool,
+    **flags: Any,
 ) -> None:
-    """Compile MODEL, run it on OpenGL ES, and compare with a reference implementation.
+    """Compile MODEL, run it on OpenGL ES or WebGPU, and compare with a reference implementation.
 
     Exits with 1 if an error exceeds 1e-4 (highp) or 1e-2 (mediump) times max(1, max|reference|).
     Indices (ArgMax, TopK) may differ only if their scores are equal within this bound.
@@ -296,8 +307,11 @@ def verify(
     type, indices over the entries of the table they index, other integers over --input-range, by
     default 0 or 1.
     """
+    from ..runtimes import default_device
     from ..verification import verify_model
 
+    if not is_given("device"):
+        flags["device"] = default_device(runtime)
     options = to_options(flags)
     arrays = None
     if given is not None:
@@ -305,7 +319,7 @@ def verify(
 
         arrays = read_arrays(given)
     with progress_line() as progress:
-        report = verify_model(model, options, reference, seed, arrays, progress)
+        report = verify_model(model, options, reference, seed, arrays, progress, runtime, adapter)
     if as_json:
         data = asdict(report) | {"ok": report.ok}
         for entry, o in zip(data["outputs"], report.outputs, strict=True):
@@ -325,9 +339,10 @@ def verify(
         unchecked = ""
         if report.reference == "numpy":
             unchecked = ", which runs the imported graph, so the import is not checked"
+        through = f" ({' and '.join(report.runtimes)})" * ("WebGPU" in report.runtimes)
         echo(
             f"{compared}{unchecked}: {passes_text(report.passes)} in {report.precision} on "
-            f"{report.renderer}"
+            f"{report.renderer}{through}"
         )
     if not report.ok:
         sys.exit(EXIT_DIFFERS)

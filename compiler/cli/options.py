@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+from click import get_current_context as current_context
+from click.core import ParameterSource
 
-from ..choices import CHOICES, GLSL_VERSIONS
+from ..choices import CHOICES, GLSL_VERSIONS, RUNTIMES
 from .output import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..options import Options
 
@@ -240,7 +242,11 @@ def _with_options(
             metavar="FILE",
             help="Formulas for custom operators, layers and Lambdas.",
         ),
-        click.option("--no-validate", is_flag=True, help="Do not run glslang over the shaders."),
+        click.option(
+            "--no-validate",
+            is_flag=True,
+            help="Do not run glslang over the shaders.",
+        ),
         click.option(
             "--dump-ir",
             type=click.Path(path_type=Path),
@@ -248,9 +254,52 @@ def _with_options(
             help="Write the graph after every optimisation pass.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return _adding(options)(command)
+
+
+def runtime_options(auto: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds ``--runtime`` and ``--adapter`` to a command.
+
+    Args:
+        auto: what "auto" does.
+    """
+    options = (
+        click.option(
+            "--runtime",
+            type=click.Choice(RUNTIMES),
+            default="auto",
+            show_default=True,
+            help="Run GLSL ES on OpenGL ES (gles), or WGSL on WebGPU through the Python package "
+            f"wgpu (webgpu). {auto}",
+        ),
+        click.option(
+            "--adapter",
+            default="",
+            metavar="NAME",
+            help="Run on the GPU or software renderer with NAME in its name; shadergen doctor "
+            "lists the names.",
+        ),
+    )
+    return _adding(options)
+
+
+def _adding(
+    options: Sequence[Callable[..., Any]],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds options to a command, in their order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def is_given(name: str) -> bool:
+    """Whether an option of the command at hand has a value other than its default."""
+    context = current_context()
+    return context.get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
 def measuring_options(
@@ -282,13 +331,7 @@ def measuring_options(
         ),
         click.option("--seconds", type=click.FloatRange(min=0), metavar="N", help=seconds),
     )
-
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    return _adding(options)
 
 
 def to_options(flags: dict[str, Any]) -> Options:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ...errors import ShadergenError
+from .options import is_given, runtime_options
 from .output import echo, passes_text, print_json, progress_line
 
 if TYPE_CHECKING:
@@ -29,10 +30,19 @@ if TYPE_CHECKING:
     help="Picture, .npz or .npy to write.",
 )
 @click.option(
-    "--variant", metavar="NAME", help="Run this variant; by default the one for the installed GL."
+    "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."
 )
+@runtime_options("auto: the first one installed that the build has shaders for.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bool) -> None:
+def run(
+    build: Path,
+    input: Path,
+    output: Path,
+    variant: str | None,
+    runtime: str,
+    adapter: str,
+    as_json: bool,
+) -> None:
     """Run BUILD on INPUT: a picture, an .npz with arrays named after the inputs, or one .npy.
 
     Arrays have the model's shape and axis order. A 1-channel network gets a picture's luma.
@@ -43,11 +53,15 @@ def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bo
     from ..running import run_file
 
     if is_user_shader(build):
-        _show(build, input, output, variant, as_json)
+        for name in ("variant", "runtime", "adapter"):
+            if is_given(name):
+                what = f"--{name} is for builds; a user shader runs in FFmpeg"
+                raise ShadergenError("SG0301", what, help=f"omit --{name}")
+        _show(build, input, output, as_json)
         return
     with progress_line() as progress:
         progress("running the build")
-        result = run_file(build, input, output, variant)
+        result = run_file(build, input, output, variant, runtime, adapter)
     if as_json:
         print_json(asdict(result))
     else:
@@ -59,11 +73,9 @@ def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bo
         )
 
 
-def _show(shader: Path, input: Path, output: Path, variant: str | None, as_json: bool) -> None:
+def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
     from ..player import show
 
-    if variant is not None:
-        raise ShadergenError("SG0301", "--variant is for builds; a user shader has no variants")
     with progress_line() as progress:
         progress("running in FFmpeg")
         shown = show(shader, input, output)

@@ -1,24 +1,28 @@
 """An OpenGL ES 3 context without a window, by EGL.
 
 The order of attempts is: GPUs among EGL's devices, Mesa's surfaceless platform, other devices, the
-default display. Each is asked for OpenGL ES 3.2, then 3.1, then 3.0. GPUs come first
-because Mesa's surfaceless platform may be its software renderer beside another vendor's GPU.
+default display. Each is asked for OpenGL ES 3.2, then 3.1, then 3.0. GPUs come first because Mesa's
+surfaceless platform may be its software renderer beside another vendor's GPU. Where an adapter is
+named, the first of its name is taken.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ShadergenError
 from .device import DeviceInfo, query_device
 from .gl import DRIVERS, load_egl, load_gles
+from .runner import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
     from typing_extensions import Self
+
+    from .schedule import Build
 
 PLATFORMS = ("surfaceless", "device", "default")
 VERSIONS = ((3, 2), (3, 1), (3, 0))
@@ -45,12 +49,17 @@ class HeadlessContext:
     Args:
         platform: the only one of ``PLATFORMS`` to try; by default all.
         device: index of the EGL device for platform "device"; by default the first that works.
+        adapter: a part of the renderer's name; by default the first renderer.
 
     Raises:
         ShadergenError: SG0601, listing the attempts.
     """
 
-    def __init__(self, platform: str | None = None, device: int | None = None) -> None:
+    runtime: Literal["gles"] = "gles"
+
+    def __init__(
+        self, platform: str | None = None, device: int | None = None, adapter: str = ""
+    ) -> None:
         if platform is not None and platform not in PLATFORMS:
             raise ShadergenError(
                 "SG0301", f"there is no platform '{platform}'", supported=", ".join(PLATFORMS)
@@ -60,13 +69,24 @@ class HeadlessContext:
         self._display: int | None = None
         self._context: int | None = None
         self._surface: int | None = None
-        tried = []
+        tried, renderers = [], []
         for name, display in self._displays(platform, device):
             reason = self._open(display)
-            if not reason:
+            if reason:
+                tried.append(f"{name}: {reason}")
+                continue
+            renderer = self.info().renderer
+            if adapter.lower() in renderer.lower():
                 self.platform = name
                 return
-            tried.append(f"{name}: {reason}")
+            renderers.append(renderer)
+            self.close()
+        if renderers:
+            raise ShadergenError(
+                "SG0601",
+                f"no OpenGL ES renderer is called '{adapter}'",
+                supported="\n".join(dict.fromkeys(renderers)),
+            )
         raise ShadergenError(
             "SG0601",
             "EGL cannot create an OpenGL ES 3 context",
@@ -176,6 +196,10 @@ class HeadlessContext:
         """Release the context from this thread, so that another thread can make it current."""
         if self._context is not None and self._egl.eglGetCurrentContext() == self._context:
             self._egl.eglMakeCurrent(self._display, None, None, None)
+
+    def runner(self, build: Build) -> Runner:
+        """Return a runner of a build on this context."""
+        return Runner(build, self)
 
     def info(self) -> DeviceInfo:
         """Return vendor, renderer, version, extensions and limits."""

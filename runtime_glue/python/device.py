@@ -59,6 +59,11 @@ class DeviceInfo:
         """Whether 16-bit float textures are color-renderable."""
         return self.draws_float or _HALF_FLOAT in self.extensions
 
+    @property
+    def has_compute(self) -> bool:
+        """Whether there are compute shaders."""
+        return self.es >= (3, 1)
+
     def is_for(self, variant: Mapping[str, Any]) -> bool:
         """Whether a variant, as a schedule lists it, is for this renderer."""
         chosen = matches(variant["renderers"], self.renderer)

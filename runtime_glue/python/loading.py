@@ -32,7 +32,10 @@ from .sizes import chosen, defaults, described, resolve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .device import DeviceInfo
+    from .device import DeviceInfo as GlesDeviceInfo
+    from .webgpu.device import DeviceInfo as WebGpuDeviceInfo
+
+    DeviceInfo = GlesDeviceInfo | WebGpuDeviceInfo
 
 
 def load(
@@ -100,7 +103,9 @@ def _chosen(
     document = read_document(folder)
     entries = document.get("variants", [])
     names = [entry["name"] for entry in entries]
-    generic = replace(_at_defaults(folder, document), variants=tuple(names))
+    wgsl = tuple(entry["name"] for entry in entries if "wgsl" in entry)
+    generic = _at_defaults(folder, document)
+    generic = replace(generic, variants=tuple(names), wgsl_variants=wgsl)
     if variant is not None:
         if variant not in names:
             raise ShadergenError(
@@ -162,7 +167,7 @@ def resized(build: Build, sizes: Mapping[str, int]) -> Build:
         raise ShadergenError(
             "SG0605", f"the build does not support {described(values)}", why=why
         ) from None
-    kept = ("shaders", "weights", "variant", "variants")
+    kept = ("shaders", "weights", "variant", "variants", "wgsl_variants")
     return replace(found, **{name: getattr(build, name) for name in kept})
 
 

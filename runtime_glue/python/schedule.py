@@ -254,7 +254,7 @@ class Build:
 
     All numbers are for the current sizes; ``sizes`` is None if all sizes are fixed. ``variant`` is
     the name of this variant, empty for the generic build. ``variants`` lists the variants of a
-    generic build.
+    generic build, ``wgsl_variants`` those in WGSL.
     """
 
     folder: Path
@@ -272,6 +272,7 @@ class Build:
     weights: bytes
     variant: str = ""
     variants: tuple[str, ...] = ()
+    wgsl_variants: tuple[str, ...] = ()
 
     def bytes_of(self, where: Range) -> bytes:
         """Return a range of the weights."""

@@ -129,7 +129,9 @@ def test_bench_measures_user_shaders_beside_plain_scaling(shadergen, tmp_path):
 
 def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp_path, gray):
     shader, output = upscaler(shadergen, tmp_path), tmp_path / "a.png"
-    assert "no variants" in shadergen("run", shader, gray, "-o", output, "--variant", "a").err
+    assert "--variant is for builds" in (
+        shadergen("run", shader, gray, "-o", output, "--variant", "a").err
+    )
     assert "cannot read" in shadergen("run", tmp_path / "no.glsl", gray, "-o", output).err
     assert "is not supported" in shadergen("run", shader, gray, "-o", tmp_path / "a.npz").err
     for arguments, why in {

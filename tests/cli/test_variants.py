@@ -84,8 +84,8 @@ def test_verify_finds_a_wrong_variant(shadergen, monkeypatch):
 
     run = verification.run_build
 
-    def wrong(folder, inputs, variant=None):
-        outputs, renderer = run(folder, inputs, variant)
+    def wrong(folder, inputs, variant=None, *where):
+        outputs, renderer = run(folder, inputs, variant, *where)
         return {n: a + (variant == "llvmpipe") for n, a in outputs.items()}, renderer
 
     monkeypatch.setattr(verification, "run_build", wrong)

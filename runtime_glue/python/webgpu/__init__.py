@@ -12,8 +12,17 @@ from __future__ import annotations
 
 from ..loading import load, resized
 from ..schedule import Build
-from .context import HeadlessContext
+from .context import HeadlessContext, list_adapters
 from .device import DeviceInfo, query_device
 from .runner import Runner
 
-__all__ = ["Build", "DeviceInfo", "HeadlessContext", "Runner", "load", "query_device", "resized"]
+__all__ = [
+    "Build",
+    "DeviceInfo",
+    "HeadlessContext",
+    "Runner",
+    "list_adapters",
+    "load",
+    "query_device",
+    "resized",
+]

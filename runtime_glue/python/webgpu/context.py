@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ....errors import ShadergenError
 from .device import F16, TIMESTAMPS, DeviceInfo, query_device
+from .package import load_wgpu
+from .runner import Runner
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
 
+    from ..schedule import Build
+
 _DRIVERS = "a driver of Vulkan (Debian: apt-get install mesa-vulkan-drivers), Metal or Direct3D 12"
-
-
-def load_wgpu() -> Any:
-    """Return the package wgpu.
-
-    Raises:
-        ShadergenError: SG0606, when it is not installed.
-    """
-    try:
-        return import_module("wgpu")
-    except ImportError as error:
-        raise ShadergenError(
-            "SG0606",
-            "running on WebGPU needs the Python package wgpu",
-            why=str(error),
-            help="pip install 'shadergen[webgpu]', or in a clone pip install '.[webgpu]'",
-        ) from None
 
 
 class HeadlessContext:
@@ -43,6 +29,8 @@ class HeadlessContext:
         ShadergenError: SG0601, when there is no such adapter; SG0606, without the package wgpu.
     """
 
+    runtime: Literal["webgpu"] = "webgpu"
+
     def __init__(self, adapter: str = "") -> None:
         chosen = _adapter(load_wgpu(), adapter)
         features = [name for name in (F16, TIMESTAMPS) if name in chosen.features]
@@ -52,6 +40,10 @@ class HeadlessContext:
 
     def make_current(self) -> None:
         """Do nothing: a device is used by its objects, not by threads."""
+
+    def runner(self, build: Build) -> Runner:
+        """Return a runner of a build on this device."""
+        return Runner(build, self.device)
 
     def info(self) -> DeviceInfo:
         """Describe the device."""
@@ -73,19 +65,39 @@ class HeadlessContext:
         self.close()
 
 
+def list_adapters() -> list[DeviceInfo]:
+    """Describe the adapters of this machine, by what their devices can have.
+
+    Raises:
+        ShadergenError: SG0601, when there is none; SG0606, without the package wgpu.
+    """
+    wgpu = load_wgpu()
+    try:
+        found = [query_device(adapter) for adapter in wgpu.gpu.enumerate_adapters_sync()]
+    except Exception as error:
+        raise _none(error) from None
+    if not found:
+        raise _none("wgpu lists none")
+    return found
+
+
+def _none(why: object) -> ShadergenError:
+    return ShadergenError(
+        "SG0601", "there is no WebGPU adapter", why=str(why), help=f"install {_DRIVERS}"
+    )
+
+
 def _adapter(wgpu: Any, name: str) -> Any:
     try:
         if not name:
             found = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
-            if found.info.get("backend_type") != "OpenGL":
+            if query_device(found).draws_float:
                 return found
             why = "wgpu finds OpenGL only, on which WebGPU does not draw to 32-bit floats"
             raise LookupError(why)
         adapters = wgpu.gpu.enumerate_adapters_sync()
     except Exception as error:  # wgpu's own class for a machine without adapters is private
-        raise ShadergenError(
-            "SG0601", "there is no WebGPU adapter", why=str(error), help=f"install {_DRIVERS}"
-        ) from None
+        raise _none(error) from None
     for adapter in adapters:
         if name.lower() in adapter.summary.lower():
             return adapter

@@ -36,13 +36,36 @@ _HELP = "compile the model with --device webgpu, which needs no more than WebGPU
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A WebGPU device: ``limits`` has the names of the schedule."""
+    """A WebGPU device: ``limits`` has the names of the schedule.
+
+    ``backend`` is the system's interface below WebGPU: Vulkan, Metal, D3D12, OpenGL.
+    """
 
     vendor: str
     renderer: str
-    version: str
+    backend: str
     features: frozenset[str]
     limits: Mapping[str, int]
+
+    @property
+    def version(self) -> str:
+        """What it is, for messages."""
+        return f"WebGPU on {self.backend}"
+
+    @property
+    def draws_float(self) -> bool:
+        """Whether 32-bit float textures are color-renderable."""
+        return self.backend != "OpenGL"
+
+    @property
+    def draws_half_float(self) -> bool:
+        """Whether 16-bit float textures are color-renderable."""
+        return True
+
+    @property
+    def has_compute(self) -> bool:
+        """Whether there are compute shaders."""
+        return self.limits["workgroup_invocations"] > 0
 
     def is_for(self, variant: Mapping[str, Any]) -> bool:
         """Whether a variant, as a schedule lists it, is for WebGPU."""
@@ -54,14 +77,7 @@ class DeviceInfo:
         Raises:
             ShadergenError: SG0602, naming everything that is missing.
         """
-        missing = [] if requires.wgsl else ["OpenGL ES: the shaders are GLSL ES"]
-        if requires.wgsl == "f16" and F16 not in self.features:
-            missing.append(f"the feature {F16}, to compute with 16-bit floats")
-        missing += [
-            f"{name.replace('_', ' ')} {needed} ({LIMITS.get(name, name)} is {offered})"
-            for name, needed in requires.limits.items()
-            if needed > (offered := self.limits.get(name, 0))
-        ]
+        missing = self.missing(requires)
         if missing:
             raise ShadergenError(
                 "SG0602",
@@ -71,10 +87,23 @@ class DeviceInfo:
                 help=_HELP,
             )
 
+    def missing(self, requires: Requires) -> list[str]:
+        """Return what the device lacks of the requirements of a build."""
+        missing = [] if requires.wgsl else ["OpenGL ES: the shaders are GLSL ES"]
+        if requires.wgsl == "f16" and F16 not in self.features:
+            missing.append(f"the feature {F16}, to compute with 16-bit floats")
+        if requires.color_buffer == "float" and not self.draws_float:
+            missing.append(f"drawing to 32-bit float textures: it is {self.version}")
+        return missing + [
+            f"{name.replace('_', ' ')} {needed} ({LIMITS.get(name, name)} is {offered})"
+            for name, needed in requires.limits.items()
+            if needed > (offered := self.limits.get(name, 0))
+        ]
+
 
 def query_device(device: Any) -> DeviceInfo:
-    """Describe a ``wgpu.GPUDevice``."""
-    found, info = device.limits, device.adapter.info
+    """Describe a ``wgpu.GPUDevice``, or all that a device of a ``wgpu.GPUAdapter`` can have."""
+    found, info = device.limits, getattr(device, "adapter", device).info
     limits = {name: int(found[key]) for name, key in LIMITS.items()}
     room = int(found["max-color-attachment-bytes-per-sample"])
     limits["draw_buffers"] = min(limits["draw_buffers"], room // _WIDEST_TEXEL)
@@ -83,7 +112,7 @@ def query_device(device: Any) -> DeviceInfo:
     return DeviceInfo(
         vendor=str(info.get("vendor", "")),
         renderer=str(info.get("device") or info.get("description", "")),
-        version=f"WebGPU on {info.get('backend_type', 'an unknown system')}",
+        backend=str(info.get("backend_type", "an unknown system")),
         features=frozenset(device.features),
         limits=limits,
     )

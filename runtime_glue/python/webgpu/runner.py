@@ -10,8 +10,8 @@ from ....errors import ShadergenError, did_you_mean
 from ..loading import resized
 from ..pixels import decode, encode, host_array
 from ..schedule import ComputePass
-from .context import HeadlessContext, load_wgpu
 from .device import TIMESTAMPS, DeviceInfo, query_device
+from .package import load_wgpu
 from .pipelines import Pipelines
 from .recording import record, uniform_rows
 from .textures import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ..schedule import Build, Port
+    from .context import HeadlessContext
     from .recording import Step
 
 
@@ -49,7 +50,7 @@ class Runner:
     def __init__(self, build: Build, context: HeadlessContext | Any) -> None:
         self.build = build
         self._wgpu = load_wgpu()
-        self._device = context.device if isinstance(context, HeadlessContext) else context
+        self._device = context if isinstance(context, self._wgpu.GPUDevice) else context.device
         self._info: DeviceInfo | None = None
         self._textures: dict[str, Any] = {}  # by the names of tensors
         self._buffers: dict[str, Any] = {}

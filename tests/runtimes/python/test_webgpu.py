@@ -224,7 +224,7 @@ def test_without_wgpu_the_package_is_named(played, monkeypatch):
             raise ImportError("No module named 'wgpu'")
         return real(name, *rest)
 
-    import shadergen.runtime_glue.python.webgpu.context as module
+    import shadergen.runtime_glue.python.webgpu.package as module
 
     monkeypatch.setattr(module, "import_module", lambda name: without(name))
     with pytest.raises(ShadergenError, match="needs the Python package wgpu") as caught:

@@ -1,0 +1,25 @@
+"""The package wgpu, which is imported when it is needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ....errors import ShadergenError
+
+
+def load_wgpu() -> Any:
+    """Return the package wgpu.
+
+    Raises:
+        ShadergenError: SG0606, when it is not installed.
+    """
+    try:
+        return import_module("wgpu")
+    except ImportError as error:
+        raise ShadergenError(
+            "SG0606",
+            "running on WebGPU needs the Python package wgpu",
+            why=str(error),
+            help="pip install 'shadergen[webgpu]', or in a clone pip install '.[webgpu]'",
+        ) from None
