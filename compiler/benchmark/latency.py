@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...runtime_glue.python import Runner
+    from ..runtimes import Runner
 
 TIMED_EVERY = 5  # rounds
 SHORTEST = 5e-4  # milliseconds; no GPU starts and ends a pass within less

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from click.core import ParameterSource
 
 from ...errors import ShadergenError, count
-from .options import measuring_options, to_options, tune_options
+from .options import is_given, measuring_options, runtime_options, to_options, tune_options
 from .output import echo, new_table, print_table, progress_bar, short_text
 
 if TYPE_CHECKING:
@@ -27,19 +26,26 @@ if TYPE_CHECKING:
     20,
     "After N seconds, measure no further layers; the next run continues from there.",
 )
-def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags: Any) -> None:
-    """Measure kernels for the layers of MODEL on the installed OpenGL ES.
+@runtime_options("auto: what --device asks for; without --device, the first one installed.")
+def tune(
+    model: Path,
+    frames: int,
+    warm_up: int,
+    seconds: float | None,
+    runtime: str,
+    adapter: str,
+    **flags: Any,
+) -> None:
+    """Measure kernels for the layers of MODEL on the installed OpenGL ES or WebGPU.
 
     For each layer, the candidates with the best predictions run in turns, and their times are added
     to the --tuning file. Equal layers, and layers in the file, are not measured again. Without
-    --device, the profile is that of the installed GL.
+    --device, the profile is that of the installed GL; on WebGPU it is webgpu.
     """
     from ..tuning.session import tune_model
     from ..tuning.trials import Settings
 
-    context = click.get_current_context()
-    assert context is not None
-    given = context.get_parameter_source("device") is not ParameterSource.DEFAULT
+    given = is_given("device")
     options = to_options(flags)
     if options.variants:
         raise ShadergenError(
@@ -51,8 +57,9 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
     assert path is not None  # there is a default
     with progress_bar() as progress:
         session = tune_model(
-            model, options, path, Settings(frames, warm_up), seconds, given, progress
-        )
+            model, options, path, Settings(frames, warm_up), seconds, given, progress, runtime,
+            adapter,
+        )  # fmt: skip
     _print_session(session, path)
 
 

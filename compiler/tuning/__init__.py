@@ -1,4 +1,4 @@
-"""Tuning: measuring on the GL at hand what choices take, and the file that keeps it.
+"""Tuning: measuring on an adapter what choices take, and the file that keeps it.
 
 :mod:`.session` goes through a model's nodes, :mod:`.isolation` makes a build of one node,
 :mod:`.trials` runs the candidates in turns, :mod:`.file` is what stays. See docs/tuning.md.

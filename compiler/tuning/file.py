@@ -34,7 +34,7 @@ class Tuning:
     """Measured times.
 
     Attributes:
-        renderer: as GL names it.
+        renderer: as GL or WebGPU names it.
         measured: nanoseconds of choices, or ``WRONG``, by ``placement.tuning_key``.
     """
 

@@ -18,8 +18,15 @@ from ...passes.pipeline import optimise
 from ...passes.placement.naming import unique_names
 from ...passes.placement.tuning_key import tuning_key
 from ...passes.predict_cost import Predictor
-from .. import extras
 from ..driver import context_for, import_model
+from ..runtimes import (
+    GLES,
+    WEBGPU,
+    chosen,
+    default_device,
+    open_context,
+    runtime_of,
+)
 from .file import WRONG, Tuning, read_tuning, save_tuning
 from .trials import measure
 
@@ -31,8 +38,8 @@ if TYPE_CHECKING:
     from ...passes.placement.kernels import Kernels
     from ...passes.placement.target import Target
     from ...passes.rule import Context
-    from ...runtime_glue.python import HeadlessContext
     from ..options import Options
+    from ..runtimes import Context as Adapter
     from .trials import Settings
 
 MOST = 12  # candidates of a node
@@ -210,6 +217,8 @@ def tune_model(
     seconds: float | None,
     given_device: bool,
     progress: Callable[[str, int, int], None],
+    runtime: str = "auto",
+    adapter: str = "",
 ) -> Session:
     """Measure the kinds of nodes that a tuning file lacks; write the file after each.
 
@@ -219,19 +228,25 @@ def tune_model(
         path: of the tuning file, which is begun or gone on with.
         settings: how to measure.
         seconds: begin nothing new after this time; None for no limit.
-        given_device: whether the options' device is to be kept; else it is the GL's own.
+        given_device: whether the options' device is to be kept; else it is the adapter's own.
         progress: told what happens, how many kinds are done, and of how many.
+        runtime: of ``RUNTIMES``; "auto" takes the given device's, or else the first one installed.
+        adapter: a part of the adapter's name; by default the runtime's own choice.
 
     Raises:
         ShadergenError: for what keeps the model from being compiled or run; SG0301 when no
-            device is given and no profile is known for the GL; SG0306 when the file is of another
-            renderer.
+            device is given and no profile is known for the GL, or for the device of another
+            runtime; SG0306 when the file is of another renderer.
     """
-    progress("looking at the GL", 0, 1)
-    with extras.runtime().HeadlessContext() as gl:
-        info = gl.info()
+    progress("looking at the adapter", 0, 1)
+    possible = (runtime_of(options.device),) if given_device else (GLES, WEBGPU)
+    names = chosen(runtime, possible, f"a build for --device {options.device}")
+    with open_context(names, adapter) as opened:
+        info = opened.info()
         if not given_device:
-            options = replace(options, device=_profile_of(info.renderer))
+            gl = opened.runtime == GLES
+            profile = _profile_of(info.renderer) if gl else default_device(WEBGPU)
+            options = replace(options, device=profile)
         tuning = Tuning(info.renderer)
         if path.exists():
             tuning = read_tuning(path)
@@ -245,7 +260,7 @@ def tune_model(
             ways = (replace(target, fuse_separable=fuse) for fuse in ("on", "off"))
             contexts += [replace(context, kernels=KernelFamilies(way)) for way in ways]
         every = kinds(context.kernels, *(_decided(imported, c) for c in contexts))
-        session = _Session(every, target, tuning, path, gl, settings, seconds, progress)
+        session = _Session(every, target, tuning, path, opened, settings, seconds, progress)
         left = session.run()
     tuned = _decided(imported, replace(context, measured=session.tuning.measured))
     taken: dict[str, Node] = {}
@@ -290,7 +305,7 @@ class _Session:
     target: Target
     tuning: Tuning
     path: Path
-    context: HeadlessContext
+    context: Adapter
     settings: Settings
     seconds: float | None
     progress: Callable[[str, int, int], None]

@@ -19,7 +19,6 @@ import numpy as np
 from ...errors import ShadergenError
 from ...ir.reference import evaluate_graph
 from ...passes.placement.target import TOLERANCES
-from ...runtime_glue.python import Runner
 from ..benchmark.latency import believable, latency
 from ..random_inputs import random_inputs
 from .isolation import MEASURED, build_of, isolate, repeated
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Choice, Node
     from ...passes.placement.target import Target
-    from ...runtime_glue.python import Build, HeadlessContext
+    from ..runtimes import Build, Context, Runner
 
 ENOUGH = 5.0  # milliseconds of the node in a frame
 LEAST_FRAME, MOST_SERIES = 0.01, 128  # milliseconds that a node alone is taken to need, times drawn
@@ -86,14 +85,14 @@ def measure(
     node: Node,
     choices: Sequence[Choice],
     target: Target,
-    context: HeadlessContext,
+    context: Context,
     settings: Settings,
     progress: Callable[[str], None],
 ) -> list[Trial]:
     """Measure choices of a placed node, likely ones first.
 
-    Choices that this GL cannot carry out, or whose result differs from the reference, are wrong.
-    Where all of them together would take too much memory the last ones are not tried.
+    Choices that this adapter cannot carry out, or whose result differs from the reference, are
+    wrong. Where all of them together would take too much memory the last ones are not tried.
 
     Raises:
         ShadergenError: SG0604 when the context is lost.
@@ -106,7 +105,9 @@ def measure(
     with ExitStack() as stack:
 
         def start(build: Build) -> Runner:
-            runner = stack.enter_context(Runner(build, context))
+            runner = context.runner(build)
+            stack.callback(runner.close)
+            runner.init()
             for name, array in inputs.items():
                 runner.upload(name, array)
             latency(runner)

@@ -24,9 +24,10 @@ def tuning_key(node: Node, target: Target) -> str:
     results = ", ".join(type_text(r.type.without_slot()) for r in node.results)
     terms = node.choice.partial_terms
     sums = f" with partial sums of {terms}" if terms else ""
+    halves = " with f16" if target.wgsl == "f16" and node.choice.precision == "mediump" else ""
     return (
         f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(operands)}; "
-        f"{node.choice.precision}{sums} in {target.language}, {target.fetch}, "
+        f"{node.choice.precision}{sums} in {target.language}{halves}, {target.fetch}, "
         f"parameters in {target.parameters}, weights of {target.weight_format}"
     )
 

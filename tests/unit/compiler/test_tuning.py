@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support import ESPCN, conv, gl_context, graph_of, image, pointwise
 from support.dimensions import new
+from support.webgpu import context as webgpu_context
 
 import shadergen
 from shadergen.backends.devices.families import FITTED
@@ -32,6 +33,7 @@ from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.predict_cost import HOPELESS, Predictor
 from shadergen.passes.rule import Context
+from shadergen.runtime_glue.python.webgpu.device import TIMESTAMPS
 
 GL = pytest.mark.gl
 RNG = np.random.default_rng(0)
@@ -444,3 +446,70 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     verify = ["verify", ESPCN, "--input-size", "8x8", "--device", "llvmpipe", "--tuning", path]
     cli.main(list(map(str, verify)), standalone_mode=False)
     assert f"{path} has times for none of the 3 layers" in capsys.readouterr().out
+
+
+# --- on WebGPU ------------------------------------------------------------------------------------
+
+WEBGPU = Options(device="webgpu")
+
+
+@pytest.mark.parametrize("name", ["convolution", "pool"])
+def test_candidates_are_right_and_take_time_on_webgpu(name):
+    y = two() if name == "convolution" else apply(Pool("max", (2, 2), strides=(2, 2)), two())
+    node, target = node_of(y, X, WEBGPU), WEBGPU.target()
+    every = KernelFamilies(target).choices(node)
+    some = [every[k] for k in range(0, len(every), 1 + len(every) // 8)]
+    measured = measure(node, some, target, webgpu_context(), QUICK, lambda step: None)
+    assert {t.choice: t.wrong for t in measured} == dict.fromkeys(some, "")
+    assert all(0 < t.nanoseconds < 1e10 for t in measured)
+
+
+def test_times_on_webgpu_come_from_timestamps(monkeypatch):
+    context = webgpu_context()
+    if TIMESTAMPS not in context.info().features:
+        pytest.skip("the adapter has no timestamps")
+    asked: list[int] = []
+    monkeypatch.setattr(
+        trials, "believable", lambda times, whole: asked.append(len(times)) or bool(times)
+    )
+    node, target = node_of(two(), X, WEBGPU), WEBGPU.target()
+    choice = KernelFamilies(target).choices(node)[0]
+    (trial,) = measure(node, [choice], target, context, QUICK, lambda step: None)
+    assert (len(asked), trial.wrong) == (QUICK.frames, "")
+    assert asked[0] > 1  # a copy of the operand, and the node several times
+
+
+def test_wgsl_and_its_16_bits_are_part_of_the_signature():
+    keys = {
+        tuning_key(node_of(two(), X, options), options.target())
+        for device in ("gles31-min", "webgpu", "webgpu-f16")
+        for precision in ("highp", "mediump")
+        if (options := Options(device=device, precision=precision))
+    }
+    assert len(keys) == 5  # webgpu-f16 computes highp as webgpu does
+
+
+def test_a_session_on_webgpu_is_for_its_profile(tmp_path, monkeypatch, capsys):
+    renderer = webgpu_context().info().renderer
+    monkeypatch.setattr(session, "MOST", 2)
+    path = tmp_path / "t.json"
+    arguments = ["tune", ESPCN, "--tuning", path, "--input-size", "16x24", "--runtime", "webgpu"]
+    arguments += ["--frames", 1, "--warm-up", 0, "--adapter", renderer[:6]]
+    cli.main(list(map(str, arguments)), standalone_mode=False)
+    assert f"use it with --device webgpu --tuning {path}" in capsys.readouterr().out
+    assert read_tuning(path).renderer == renderer
+    options = Options(device="webgpu", input_size={"": (16, 24)}, tuning=path)
+    tuned = compile_model(ESPCN, tmp_path / "b", options)
+    whys = [d.why for d in tuned.decisions if d.step == "choose kernels"]
+    assert all(why.startswith("measured") for why in whys)
+    assert tuned.notes == ()
+    other = compile_model(ESPCN, tmp_path / "b", replace(options, device="gles31-min"))
+    assert other.notes[0].startswith(f"{path} has times for none of")
+
+
+def test_a_device_of_the_other_runtime_is_not_tuned(tmp_path):
+    options, path = Options(device="gles31-min"), tmp_path / "t.json"
+    with pytest.raises(ShadergenError) as refused:
+        tune_model(ESPCN, options, path, QUICK, None, True, lambda *a: None, "webgpu")
+    what = "--runtime webgpu cannot run a build for --device gles31-min"
+    assert (refused.value.code, refused.value.what) == ("SG0301", what)
