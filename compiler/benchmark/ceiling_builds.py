@@ -8,9 +8,20 @@ fetched, and a constant count lets drivers unroll.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...backends.devices.profile import ES30
+from ...backends.dialects.language import print_program, print_vertex
+from ...backends.shader.constructors import construct, integer, ivec2, vec4
+from ...backends.shader.expressions import BuiltIn, Texel, Uniform
+from ...backends.shader.program import Program, TextureBinding
+from ...backends.shader.statements import Body
+from ...backends.shader.types import FLOAT
+from ...passes.placement.target import Target
 from ...runtime_glue.python.schedule import (
     Build,
     ComputePass,
@@ -19,23 +30,21 @@ from ...runtime_glue.python.schedule import (
     RenderPass,
     Requires,
     Texture,
-    Uniform,
     Write,
 )
+from ...runtime_glue.python.schedule import Uniform as UniformValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
+    from ...backends.shader.expressions import Expression
+    from ...passes.placement.target import Wgsl
     from ...runtime_glue.python.schedule import GpuPass
 
 LANES = 4
 COLOR_BUFFERS = {"rgba32f": "float", "rgba16f": "half_float", "rgba8": "none"}
-PRECISION = "precision highp float; precision highp int;"  # an int's would spread to floats
-VERTEX = """#version 300 es
-void main() {
-    gl_Position = vec4(vec2(gl_VertexID & 1, gl_VertexID >> 1) * 4.0 - 1.0, 0.0, 1.0);
-}
-"""
+ROUNDS = "u_rounds"
+SHADER, VERTEX = "ceiling", "vertex"
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,8 @@ class Shape:
     """One variant of a ceiling shader: stage, format, texels, repetitions.
 
     ``width`` is the vec4 that an invocation has at work: accumulators, or layers copied. ``body``
-    is how often a loop's body uses each. ``group`` is the workgroup, empty for fragments.
+    is how often a loop's body uses each. ``group`` is the workgroup's width and height, empty for
+    fragments. ``wgsl`` writes WGSL instead of GLSL ES.
     """
 
     format: str
@@ -53,90 +63,112 @@ class Shape:
     rounds: int = 1
     passes: int = 1
     group: tuple[int, int] | None = None
-
-    @property
-    def stage(self) -> str:
-        return "compute" if self.group else "fragment"
+    wgsl: Wgsl | None = None
 
     @property
     def texels(self) -> int:
         return self.size * self.size
 
+    @property
+    def target(self) -> Target:
+        """The shading language; the limits are of no account."""
+        return Target(ES30, 310 if self.group else 300, wgsl=self.wgsl)
+
+    @property
+    def requires(self) -> Requires:
+        """What the build requires."""
+        target = self.target
+        glsl = 0 if target.wgsl else target.glsl
+        return Requires(COLOR_BUFFERS[self.format], {}, glsl, wgsl=target.wgsl)
+
 
 def multiply_adds(shape: Shape) -> tuple[Build, int]:
     """Return a build of independent chains ``a = a * m + b``, and its multiply-adds."""
-    names = [f"a{k}" for k in range(shape.width)]
-    chains = [f"vec4 {a} = vec4({k}.0) + m;" for k, a in enumerate(names)]
-    body = [f"{a} = {a} * m + b;" for _ in range(shape.body) for a in names]
-    code = [
-        "float m = 0.5 + float(p.x) * 1e-5;",
-        "float b = 0.5 + float(p.y) * 1e-5;",
-        *chains,
-        "for (int i = 0; i < u_rounds; ++i) {",
-        *body,
-        "}",
-        _store(shape, 0, " + ".join(names)),
-    ]
-    shader = _shader(shape, ["uniform int u_rounds;"], code, 1)
-    rounds = Uniform("u_rounds", "int", (shape.rounds,))
+    main = Body()
+    p = _position(main, shape)
+    m = main.let("m", construct(FLOAT, p.x) * 1e-5 + 0.5)
+    b = main.let("b", construct(FLOAT, p.y) * 1e-5 + 0.5)
+    chains = [main.let(f"a{k}", vec4(float(k)) + m) for k in range(shape.width)]
+    with main.loop("i", Uniform(ROUNDS)):
+        for chain in chains * shape.body:
+            main.assign(chain, chain * m + b)
+    _store(main, shape, p, 0, reduce(add, chains))
+    rounds = UniformValue(ROUNDS, "int", (shape.rounds,))
     macs = LANES * shape.width * shape.body * shape.rounds * shape.texels * shape.passes
-    return _build(shape, shader, (), (rounds,), 1), macs
+    return _build(shape, main, (), (rounds,), 1), macs
 
 
 def copy(shape: Shape) -> tuple[Build, int]:
     """Return a build that copies layers of the input "x" to the output "y", and its bytes."""
-    code = [_store(shape, k, f"texelFetch(u_x, ivec3(p, {k}), 0)") for k in range(shape.width)]
-    declared = ["uniform highp sampler2DArray u_x;"]
-    shader = _shader(shape, declared, code, shape.width)
-    build = _build(shape, shader, (Read("x", "u_x"),), (), shape.width)
+    main, x = Body(), TextureBinding("u_x", "array")
+    p = _position(main, shape)
+    for k in range(shape.width):
+        _store(main, shape, p, k, Texel(x, p, integer(k)))
+    build = _build(shape, main, (x,), (), shape.width)
     size = build.textures["x"].bytes + build.textures["y"].bytes
     return build, size * shape.passes
 
 
-def _shader(shape: Shape, declared: Iterable[str], code: Iterable[str], layers: int) -> str:
-    """Return a shader of statements for the texel p, which store ``layers`` layers."""
+def _position(main: Body, shape: Shape) -> Expression:
+    """Return the texel of an invocation."""
+    if shape.group is None:
+        return main.let("p", BuiltIn("pixel"))
+    width, height = shape.group
+    lane = BuiltIn("lane")
+    x = BuiltIn("group_x") * width + lane % width
+    y = BuiltIn("group_y") * height + lane // width
+    return main.let("p", ivec2(x, y))
+
+
+def _store(main: Body, shape: Shape, p: Expression, layer: int, value: Expression) -> None:
     if shape.group:
-        x, y = shape.group
-        head = [
-            "#version 310 es",
-            PRECISION,
-            f"layout(local_size_x = {x}, local_size_y = {y}) in;",
-            f"layout({shape.format}, binding = 0) uniform writeonly highp image2DArray u_y;",
-        ]
-        place = "ivec2(gl_GlobalInvocationID.xy)"
+        main.store_image(p, integer(layer), value)
     else:
-        head = ["#version 300 es", PRECISION]
-        head += [f"layout(location = {k}) out vec4 o_{k};" for k in range(layers)]
-        place = "ivec2(gl_FragCoord.xy)"
-    return "\n".join([*head, *declared, "void main() {", f"ivec2 p = {place};", *code, "}", ""])
+        main.write(layer, value)
 
 
-def _store(shape: Shape, layer: int, value: str) -> str:
-    if shape.group:
-        return f"imageStore(u_y, ivec3(p, {layer}), {value});"
-    return f"o_{layer} = {value};"
+def _program(shape: Shape, main: Body, textures: Sequence[TextureBinding], layers: int) -> Program:
+    """Return the shader of statements that store some layers."""
+    group = shape.group
+    return Program(
+        stage="compute" if group else "fragment",
+        precision="highp",
+        header=(),
+        textures=textures,
+        uniforms=() if textures else (ROUNDS,),
+        arrays=(),
+        main=main.statements,
+        targets=0 if group else layers,
+        result=TextureBinding("u_result", "array", 0, shape.format) if group else None,
+        workgroup=prod(group) if group else 0,
+    )
 
 
 def _build(
-    shape: Shape, shader: str, reads: tuple[Read, ...], uniforms: tuple[Uniform, ...], layers: int
+    shape: Shape,
+    main: Body,
+    textures: tuple[TextureBinding, ...],
+    uniforms: tuple[UniformValue, ...],
+    layers: int,
 ) -> Build:
+    reads = tuple(Read("x", texture.name) for texture in textures)
     tensors = {"x": None, "y": 0} if reads else {"y": 0}
-    textures = {name: _texture(shape, name, layers, slot) for name, slot in tensors.items()}
+    held = {name: _texture(shape, name, layers, slot) for name, slot in tensors.items()}
     ports = {name: _port(shape, name, layers) for name in tensors}
-    extension = "comp" if shape.group else "frag"
+    program = _program(shape, main, textures, layers)
     return Build(
         folder=Path("ceiling"),
         version="",
         generator="",
         model="ceiling",
-        requires=Requires(COLOR_BUFFERS[shape.format], {}, glsl=310 if shape.group else 300),
+        requires=shape.requires,
         sizes=None,
         inputs=(ports["x"],) if reads else (),
         outputs=(ports["y"],),
-        textures=textures,
+        textures=held,
         buffers={},
         passes=tuple(_pass(shape, k, reads, uniforms, layers) for k in range(shape.passes)),
-        shaders={f"ceiling.{extension}": shader, "ceiling.vert": VERTEX},
+        shaders={SHADER: print_program(program, shape.target), VERTEX: print_vertex(shape.target)},
         weights=b"",
     )
 
@@ -145,7 +177,7 @@ def _pass(
     shape: Shape,
     number: int,
     reads: tuple[Read, ...],
-    uniforms: tuple[Uniform, ...],
+    uniforms: tuple[UniformValue, ...],
     layers: int,
 ) -> GpuPass:
     common = {
@@ -165,17 +197,17 @@ def _pass(
         x, y = shape.group
         return ComputePass(
             **common,  # type: ignore[arg-type]
-            shader="ceiling.comp",
+            shader=SHADER,
             barriers=(),
             image=0,
-            workgroup=(x, y, 1),
+            workgroup=(x * y, 1, 1),
             groups=(shape.size // x, shape.size // y, 1),
         )
     return RenderPass(
         **common,  # type: ignore[arg-type]
-        shader="ceiling.frag",
+        shader=SHADER,
         barriers=(),
-        vertex="ceiling.vert",
+        vertex=VERTEX,
         viewport=(shape.size, shape.size),
     )
 

@@ -12,8 +12,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from ...errors import count
-from ...runtime_glue.python import Runner
 from ..random_inputs import random_inputs_of_ports
+from ..runtimes import WEBGPU
 from .ceiling_builds import Shape, copy, multiply_adds
 from .latency import latency
 from .results import FLOPS, Ceiling, Ceilings
@@ -21,7 +21,7 @@ from .results import FLOPS, Ceiling, Ceilings
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...runtime_glue.python import Build, HeadlessContext
+    from ..runtimes import Build, Context
 
 ENOUGH = 10.0  # milliseconds of a frame
 LEAST_ROUNDS, MOST_ROUNDS = 64, 1 << 20  # of a loop: fewer would be unrolled, more a hung GPU
@@ -32,47 +32,44 @@ ARITHMETIC = ((1, 16), (2, 8), (3, 8), (4, 4), (8, 4), (16, 2))  # accumulators,
 COPIES = ((512, 1, 16), (1024, 1, 8), (2048, 1, 4), (512, 4, 8))  # side, layers at once, passes
 ARITHMETIC_SIZE = 512
 GROUPS = ((8, 8), (64, 1))
-COMPUTE_SINCE = (3, 1)
 
 
-def measure_ceilings(context: HeadlessContext, progress: Callable[[str], None]) -> Ceilings:
-    """Measure the ceilings of a GL: of fragments always, of compute shaders from 3.1 on.
+def measure_ceilings(context: Context, progress: Callable[[str], None]) -> Ceilings:
+    """Measure the ceilings of an adapter: of fragments always, of compute shaders if it has any.
 
     Raises:
         ShadergenError: SG06xx.
     """
-    format = _format(context)
     stages: dict[str, tuple[tuple[int, int] | None, ...]] = {"fragment": (None,)}
-    if context.info().es >= COMPUTE_SINCE:
+    if context.info().has_compute:
         stages["compute"] = GROUPS
     measured = []
     for stage, groups in stages.items():
         progress(f"measuring the ceiling of {stage} multiply-adds")
-        measured.append(Ceiling(stage, "multiply-add", _arithmetic(format, groups, context)))
+        measured.append(Ceiling(stage, "multiply-add", _arithmetic(groups, context)))
         progress(f"measuring the ceiling of {stage} copies")
-        measured.append(Ceiling(stage, "copy", _copies(format, groups, context)))
+        measured.append(Ceiling(stage, "copy", _copies(groups, context)))
     return Ceilings(tuple(measured))
 
 
-def warm_up(context: HeadlessContext) -> None:
+def warm_up(context: Context) -> None:
     """Draw something, so that one-time work of the driver does not count for the first build."""
-    _best(multiply_adds(Shape(_format(context), 64))[0], context)
+    _best(multiply_adds(_shape(context, 64))[0], context)
 
 
-def _format(context: HeadlessContext) -> str:
-    """Return the widest format that can be drawn to."""
+def _shape(context: Context, size: int) -> Shape:
+    """Return a shape in the context's language and the widest format that it can draw to."""
     info = context.info()
-    return "rgba32f" if info.draws_float else "rgba16f" if info.draws_half_float else "rgba8"
+    format = "rgba32f" if info.draws_float else "rgba16f" if info.draws_half_float else "rgba8"
+    return Shape(format, size, wgsl="core" if context.runtime == WEBGPU else None)
 
 
-def _arithmetic(
-    format: str, groups: Sequence[tuple[int, int] | None], context: HeadlessContext
-) -> dict[str, float]:
+def _arithmetic(groups: Sequence[tuple[int, int] | None], context: Context) -> dict[str, float]:
     """Return GFLOP/s by shape."""
     rates = {}
     work = LEAST_ROUNDS * 16  # uses of an accumulator in a frame that takes long enough
     for group, (width, body) in product(groups, ARITHMETIC):
-        shape = Shape(format, ARITHMETIC_SIZE, width, body, group=group)
+        shape = replace(_shape(context, ARITHMETIC_SIZE), width=width, body=body, group=group)
         while True:
             rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, work // (width * body)))
             build, macs = multiply_adds(replace(shape, rounds=rounds))
@@ -85,14 +82,15 @@ def _arithmetic(
     return rates
 
 
-def _copies(
-    format: str, groups: Sequence[tuple[int, int] | None], context: HeadlessContext
-) -> dict[str, float]:
+def _copies(groups: Sequence[tuple[int, int] | None], context: Context) -> dict[str, float]:
     """Return GB/s by shape."""
     rates = {}
     for group, (size, layers, passes) in product(groups, COPIES):
-        build, copied = copy(Shape(format, size, layers, passes=passes, group=group))
-        name = f"{size}x{size}, {count(layers, 'layer')} of {format}{_workgroup(group)}"
+        if group is None and layers > context.info().limits["draw_buffers"]:
+            continue
+        shape = _shape(context, size)
+        build, copied = copy(replace(shape, width=layers, passes=passes, group=group))
+        name = f"{size}x{size}, {count(layers, 'layer')} of {shape.format}{_workgroup(group)}"
         rates[name] = copied / _best(build, context, ENOUGH) / 1e6
     return rates
 
@@ -101,9 +99,9 @@ def _workgroup(group: tuple[int, int] | None) -> str:
     return f", workgroup {group[0]}x{group[1]}" if group else ""
 
 
-def _best(build: Build, context: HeadlessContext, enough: float = 0.0) -> float:
+def _best(build: Build, context: Context, enough: float = 0.0) -> float:
     """Return the milliseconds of a run, in the best frame of as many runs as take ``enough``."""
-    with Runner(build, context) as runner:
+    with context.runner(build) as runner:
         for name, array in random_inputs_of_ports(build.inputs, 0).items():
             runner.upload(name, array)
         latency(runner)  # compiles what is left

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ... import __version__
 from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, reason
-from ...runtime_glue.python import HeadlessContext, load
+from ...runtime_glue.python.loading import load
 from ...runtime_glue.python.schedule import ComputePass
-from .. import extras
+from ..runtimes import chosen, load_for, open_context, runtimes_of
 from .ceilings import measure_ceilings, warm_up
 from .latency import run_in_turns
 from .results import BuildResult, Ceilings, PassResult, Ratio, Spread, Startup, Transfer
@@ -23,10 +23,10 @@ from .startup import start
 from .transfer import measure_transfers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from ...runtime_glue.python import Build
+    from ..runtimes import Build
     from .latency import Frames
 
 
@@ -43,9 +43,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it was measured."""
+    """Where it was measured; ``gl_version`` is that of the GL or WebGPU."""
 
     shadergen: str
+    runtime: str
     renderer: str
     gl_version: str
     system: str
@@ -70,7 +71,11 @@ class Report:
 
 
 def run_benchmark(
-    folders: Sequence[Path], settings: Settings, progress: Callable[[str], None]
+    folders: Sequence[Path],
+    settings: Settings,
+    progress: Callable[[str], None],
+    runtime: str = "auto",
+    adapter: str = "",
 ) -> Report:
     """Measure builds on a headless context.
 
@@ -78,21 +83,32 @@ def run_benchmark(
     system's caches equally. Builds start before ceilings are measured, so that their memory is not
     memory freed by others.
 
+    Args:
+        folders: of the builds.
+        settings: how to measure.
+        progress: told the step at hand.
+        runtime: of ``RUNTIMES``; "auto" takes the first one installed that all builds run on.
+        adapter: a part of the adapter's name; by default the runtime's own choice.
+
     Raises:
-        ShadergenError: SG05xx, SG06xx; SG0606 when a package to run builds is missing.
+        ShadergenError: SG05xx, SG06xx; SG0606 when a package to run builds is missing; SG0301 when
+            no runtime runs all builds.
     """
-    extras.runtime()
     progress("loading")
-    for folder in folders:
-        load(folder)
-    with without_shader_cache(), HeadlessContext() as context, ExitStack() as stack:
+    names = _runtimes(runtime, {folder: load(folder) for folder in folders})
+    with (
+        without_shader_cache(),
+        open_context(names, adapter) as context,
+        ExitStack() as stack,
+    ):
         warm_up(context)
         runners, starts = [], []
         for folder in folders:
-            load(folder, device=context.info())  # the files of a variant, too
+            load_for(folder, context)  # the files of a variant, too
             progress(f"starting {folder}")
             runner, startup = start(folder, context, settings.seed)
-            runners.append(stack.enter_context(runner))
+            stack.callback(runner.close)
+            runners.append(runner)
             starts.append(startup)
         ceilings = measure_ceilings(context, progress)
         measured = run_in_turns(
@@ -102,7 +118,12 @@ def run_benchmark(
         info = context.info()
         return Report(
             Machine(
-                __version__, info.renderer, info.version, platform.platform(), os.cpu_count() or 1
+                __version__,
+                context.runtime,
+                info.renderer,
+                info.version,
+                platform.platform(),
+                os.cpu_count() or 1,
             ),
             settings,
             ceilings,
@@ -121,6 +142,26 @@ def run_benchmark(
             ),
             transfers,
         )
+
+
+def _runtimes(wanted: str, builds: Mapping[Path, Build]) -> tuple[str, ...]:
+    """Return the runtimes to try, each of which runs all builds.
+
+    Raises:
+        ShadergenError: SG0301, when there is none.
+    """
+    (first, *_), found = builds, []
+    for folder, build in builds.items():
+        found.append(chosen(wanted, runtimes_of(build), f"'{folder}'"))
+        common = tuple(name for name in found[0] if all(name in names for names in found))
+        if not common:
+            raise ShadergenError(
+                "SG0301",
+                f"'{first}' and '{folder}' cannot be compared",
+                why="one has shaders in GLSL ES and the other in WGSL, for different runtimes",
+                help="compile both with --device gles30,webgpu, then bench --runtime webgpu",
+            )
+    return common
 
 
 def _name(folder: Path, build: Build) -> str:

@@ -110,7 +110,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Startup:
-    """From a folder to the first frame: read and check, make all GL objects, draw.
+    """From a folder to the first frame: read and check, make all objects, draw.
 
     ``memory`` is None where the system does not tell it.
     """

@@ -11,17 +11,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...runtime_glue.python import Runner, load
 from ..random_inputs import random_inputs_of_ports
+from ..runtimes import load_for
 from .results import Memory, Startup
 
 if TYPE_CHECKING:
-    from ...runtime_glue.python import HeadlessContext
+    from ..runtimes import Context, Runner
 
 _STATM = Path("/proc/self/statm")
 
 
-def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Runner, Startup]:
+def start(folder: Path, context: Context, seed: int) -> tuple[Runner, Startup]:
     """Start a build whose files the system has read before; return a runner that has its inputs.
 
     The inputs are made and uploaded between, outside all times. The first frame is where most
@@ -30,7 +30,6 @@ def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Runner, St
     Raises:
         ShadergenError: SG05xx, SG06xx.
     """
-    device = context.info()
     memory = [_resident()]
     times = [time.perf_counter()]
 
@@ -39,9 +38,9 @@ def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Runner, St
         times.append(time.perf_counter())
         return times[-1] - times[-2]
 
-    build = load(folder, device=device)
+    build = load_for(folder, context)
     loading = mark()
-    runner = Runner(build, context)
+    runner = context.runner(build)
     try:
         runner.init()
         runner.wait()

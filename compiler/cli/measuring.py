@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from click import get_current_context as current_context
-from click.core import ParameterSource
 
 from ...errors import ShadergenError
-from .options import measuring_options
+from .options import is_given, measuring_options, runtime_options
 from .output import (
     bytes_text,
     echo,
@@ -51,6 +49,7 @@ DEAREST = 10  # passes of a build in the table
 )
 @measuring_options("build", 50, "Stop measuring frames after N seconds.")
 @click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
+@runtime_options("auto: the first one installed that all builds have shaders for.")
 @click.option(
     "--size",
     metavar="HxW",
@@ -64,9 +63,11 @@ def bench(
     warm_up: int,
     seconds: float | None,
     no_transfer: bool,
+    runtime: str,
+    adapter: str,
     size: str | None,
 ) -> None:
-    """Measure each BUILD and the peak rates (ceilings) of the installed OpenGL ES.
+    """Measure each BUILD and the peak rates (ceilings) of the installed OpenGL ES or WebGPU.
 
     Builds take turns frame by frame, so that other load slows all of them equally. Ratios are
     relative to the first build.
@@ -90,7 +91,7 @@ def bench(
         check_json(json_file)
     settings = Settings(frames, warm_up, seconds, not no_transfer)
     with progress_line() as progress:
-        report = run_benchmark(builds, settings, progress)
+        report = run_benchmark(builds, settings, progress, runtime, adapter)
     if str(json_file) == "-":
         print_json(report.as_data())
     else:
@@ -107,9 +108,8 @@ def _bench_user_shaders(
     """Measure user shaders; options of builds have no meaning for them, and are refused."""
     from ..player import is_user_shader, measure
 
-    context = current_context()
-    for name in ("chart", "warm_up", "seconds", "no_transfer"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+    for name in ("chart", "warm_up", "seconds", "no_transfer", "runtime", "adapter"):
+        if is_given(name):
             flag = "--" + name.replace("_", "-")
             raise ShadergenError("SG0301", f"{flag} is not supported with user shaders")
     if not all(map(is_user_shader, shaders)):

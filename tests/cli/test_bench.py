@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support import ESPCN, gl_context
+from support.webgpu import context as webgpu_context
 
 import shadergen
 from shadergen.compiler import extras
@@ -26,8 +27,9 @@ from shadergen.compiler.benchmark.transfer import measure_transfers
 from shadergen.compiler.cli import cli
 from shadergen.compiler.random_inputs import random_inputs_of_ports
 from shadergen.errors import ShadergenError
+from shadergen.passes.placement.target import Wgsl
 from shadergen.runtime_glue.python import Runner, load
-from shadergen.runtime_glue.python.schedule import Port
+from shadergen.runtime_glue.python.schedule import Port, Texture
 
 FRAMES = 6
 GL = pytest.mark.gl
@@ -55,6 +57,11 @@ def data(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("bench")
     run(build, build, "--json", folder / "b.json", "--chart", folder / "b.svg")
     return json.loads((folder / "b.json").read_text("utf-8")) | {"chart": folder / "b.svg"}
+
+
+def context_for(wgsl: Wgsl | None) -> Any:
+    """Return a context for shaders in WGSL, or in GLSL ES."""
+    return webgpu_context() if wgsl else gl_context()
 
 
 def run(*arguments: object) -> None:
@@ -190,13 +197,14 @@ def test_a_chart_without_matplotlib_says_how_to_install_it(monkeypatch: Any) -> 
 
 @GL
 @pytest.mark.parametrize("group", [None, (8, 8), (64, 1)], ids=str)
+@pytest.mark.parametrize("wgsl", [None, "core"])
 def test_the_shader_of_the_arithmetic_ceiling_computes_its_chains(
-    group: tuple[int, int] | None,
+    wgsl: Wgsl | None, group: tuple[int, int] | None
 ) -> None:
-    shape = Shape("rgba32f", 64, width=3, body=2, rounds=5, passes=2, group=group)
+    shape = Shape("rgba32f", 64, width=3, body=2, rounds=5, passes=2, group=group, wgsl=wgsl)
     build, macs = multiply_adds(shape)
     assert macs == 4 * (3 * 2) * 5 * 64 * 64 * 2
-    with Runner(build, gl_context()) as runner:
+    with context_for(wgsl).runner(build) as runner:
         runner.run()
         runner.check()
         found = runner.read("y")[0]
@@ -213,11 +221,14 @@ def test_the_shader_of_the_arithmetic_ceiling_computes_its_chains(
 
 @GL
 @pytest.mark.parametrize("group", [None, (8, 8)], ids=str)
-def test_the_shader_of_the_copy_ceiling_copies(group: tuple[int, int] | None) -> None:
-    build, size = copy(Shape("rgba32f", 64, width=4, passes=3, group=group))
+@pytest.mark.parametrize("wgsl", [None, "core"])
+def test_the_shader_of_the_copy_ceiling_copies(
+    wgsl: Wgsl | None, group: tuple[int, int] | None
+) -> None:
+    build, size = copy(Shape("rgba32f", 64, width=4, passes=3, group=group, wgsl=wgsl))
     assert size == 2 * (64 * 64 * 4 * 16) * 3
     (x,) = random_inputs_of_ports(build.inputs, 0).values()
-    with Runner(build, gl_context()) as runner:
+    with context_for(wgsl).runner(build) as runner:
         runner.upload("x", x)
         runner.run()
         runner.check()
@@ -225,10 +236,11 @@ def test_the_shader_of_the_copy_ceiling_copies(group: tuple[int, int] | None) ->
 
 
 @GL
-def test_transfers_of_every_format_are_measured(monkeypatch: Any) -> None:
+@pytest.mark.parametrize("wgsl", [None, "core"])
+def test_transfers_of_every_format_are_measured(monkeypatch: Any, wgsl: Wgsl | None) -> None:
     monkeypatch.setattr(transfer, "SIZES", ((32, 16),))
     steps: list[str] = []
-    found = measure_transfers(gl_context(), steps.append, repeats=3)
+    found = measure_transfers(context_for(wgsl), steps.append, repeats=3)
     assert steps[-1] == "measuring transfers of rgba8 at 16x32"  # height first
     sizes = {t.format: t.bytes for t in found}
     assert sizes == {"rgba32f": 32 * 16 * 16, "rgba16f": 32 * 16 * 8, "rgba8": 32 * 16 * 4}
@@ -336,3 +348,65 @@ def test_inputs_of_a_build_are_what_its_ports_take() -> None:
     assert np.abs(steps - np.round(steps)).max() < 1e-4
     assert ends["index"] == ends["byte"] == (0, 1)
     assert set(found["truth"].ravel()) == {False, True}
+
+
+def test_an_image_is_read_back_from_webgpu_as_it_was_uploaded() -> None:
+    texture = Texture(
+        name="image", kind="2d", format="rgba8", width=5, height=3, layers=1, packing="planes",
+        channels=4, batch=1, slot=None, first=0, last=0, data=None,
+    )  # fmt: skip
+    image = transfer._image(texture, 0)
+    copies = transfer._WebGpuCopies(webgpu_context(), texture)
+    copies.upload(image)
+    np.testing.assert_array_equal(copies.read(), image)
+    copies.close()
+
+
+@pytest.fixture(scope="module")
+def for_both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bench") / "both"
+    device = "gles30,webgpu"
+    shadergen.compile_model(ESPCN, folder, input_size="16x24", device=device, validate=False)
+    return folder
+
+
+def test_a_build_is_measured_on_webgpu(for_both: Path, capsys: Any) -> None:
+    renderer = webgpu_context().info().renderer
+    run(for_both, "--runtime", "webgpu", "--adapter", renderer[:6], "--json", "-")
+    found = json.loads(capsys.readouterr().out)
+    machine = found["machine"]
+    assert (machine["runtime"], machine["renderer"]) == ("webgpu", renderer)
+    assert machine["gl_version"].startswith("WebGPU on ")
+    stages = {c["stage"] for c in found["ceilings"]}
+    assert stages == {"fragment", "compute"}
+    assert all(c["best"] > 0 for c in found["ceilings"])
+    (build,) = found["builds"]
+    assert build["name"] == f"{for_both} (webgpu)"
+    assert len(build["frames_ms"]) == FRAMES
+    assert all(p["milliseconds"] > 0 for p in build["passes"])
+
+
+@GL
+def test_builds_are_compared_on_a_runtime_of_all(build: Path, for_both: Path, capsys: Any) -> None:
+    run(build, for_both, "--json", "-")
+    assert json.loads(capsys.readouterr().out)["machine"]["runtime"] == "gles"
+
+
+def test_builds_without_a_common_runtime_are_refused(build: Path, tmp_path: Path) -> None:
+    other = tmp_path / "wgsl"
+    shadergen.compile_model(ESPCN, other, input_size="16x24", device="webgpu", validate=False)
+    with pytest.raises(ShadergenError) as caught:
+        run(build, other)
+    what = f"'{build}' and '{other}' cannot be compared"
+    assert (caught.value.code, caught.value.what) == ("SG0301", what)
+    with pytest.raises(ShadergenError, match="--runtime webgpu cannot run"):
+        run(build, "--runtime", "webgpu")
+
+
+def test_a_build_for_both_is_measured_without_pyopengl(
+    for_both: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    webgpu_context()
+    monkeypatch.setitem(sys.modules, "OpenGL", None)
+    run(for_both, "--json", "-")
+    assert json.loads(capsys.readouterr().out)["machine"]["runtime"] == "webgpu"
