@@ -55,11 +55,11 @@ CODES: dict[str, str] = {
     "SG0503": "the schedule is malformed",
     "SG0504": "the schedule's version is not supported",
     "SG0505": "weights.bin is missing, truncated or altered, or a shader is missing",
-    # 06: running on GL
-    "SG0601": "no OpenGL ES context can be made",
-    "SG0602": "the GL lacks an extension or a limit that the build requires",
-    "SG0603": "a shader does not compile or link on this GL",
-    "SG0604": "the GL reported an error or the context was lost",
+    # 06: running on GL or WebGPU
+    "SG0601": "no OpenGL ES context or WebGPU device can be made",
+    "SG0602": "the GL or WebGPU lacks a feature or a limit that the build requires",
+    "SG0603": "a shader does not compile or link on this GL or WebGPU",
+    "SG0604": "the GL or WebGPU reported an error, or the context was lost",
     "SG0605": "an array, texture, size or name does not fit the build",
     "SG0606": "a Python package needed for this command is not installed",
     "SG0607": "a user shader cannot be run: FFmpeg with libplacebo is missing, or it failed",

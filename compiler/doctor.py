@@ -1,37 +1,76 @@
-"""The machine's packages, glslang and OpenGL ES, as the Python runtime finds them."""
+"""The machine's packages, glslang, OpenGL ES and WebGPU, as the Python runtimes find them."""
 
 from __future__ import annotations
 
 import json
 import platform
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..backends.devices import PROFILE_SUFFIX, device, named_profile
+from ..backends.devices import DEVICES, PROFILE_SUFFIX, device, named_profile
 from ..backends.replacing import replacing_file
 from ..backends.validate import find_glslang
 from ..errors import ShadergenError, reason
 from ..passes.placement.target import Limits
+from ..runtime_glue.python.schedule import Requires
+from ..runtime_glue.python.webgpu.device import F16, TIMESTAMPS
 from . import extras
 from .probing import faster_fetch
+from .runtimes import GLES, TITLES, WEBGPU, check_runtime, open_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ..passes.placement.target import GlslVersion
+    from ..passes.placement.target import GlslVersion, Wgsl
+    from ..runtime_glue.python.webgpu import DeviceInfo
 
 PACKAGES = (
     *("numpy", "onnx", "h5py", "jsonschema", "jsonschema-rs"),
-    *("PyOpenGL", "pillow", "onnxruntime", "keras"),
+    *("PyOpenGL", "wgpu", "pillow", "onnxruntime", "keras"),
 )
+FEATURES = {  # of WebGPU: what happens without them
+    F16: "shaders compute in 32 bits",
+    TIMESTAMPS: "bench and tune time passes by the CPU's clock",
+}
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A WebGPU adapter.
+
+    Attributes:
+        name: as ``--adapter`` takes it.
+        backend: the system's interface below it, such as Vulkan.
+        features: those of ``FEATURES`` that it has.
+        limits: by the schedule's names.
+        profiles: for each device profile in WGSL, what the adapter lacks of its requirements.
+    """
+
+    name: str
+    backend: str
+    features: tuple[str, ...]
+    limits: dict[str, int]
+    profiles: dict[str, tuple[str, ...]]
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield what is known of it."""
+        yield "backend", self.backend
+        for name, without in FEATURES.items():
+            yield name, "yes" if name in self.features else f"no: {without}"
+        for name, lacking in self.profiles.items():
+            yield f"--device {name}", f"no: lacks {'; '.join(lacking)}" if lacking else "yes"
+        yield from ((name.replace("_", " "), str(value)) for name, value in self.limits.items())
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The state of a machine; ``problem`` says why there is no GL, if there is none."""
+    """The state of a machine.
+
+    ``problem`` says why there is no GL, if there is none, and ``webgpu_problem`` why no WebGPU.
+    """
 
     packages: dict[str, str]
     glslang: str
@@ -42,14 +81,19 @@ class Findings:
     limits: dict[str, int] = field(default_factory=dict)
     glsl: int = 300
     problem: str = ""
+    adapters: tuple[Adapter, ...] = ()
+    webgpu_problem: str = ""
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Yield the findings as a two-column table."""
+        """Yield the findings but for WebGPU's adapters as a two-column table."""
         yield "shadergen", f"{__version__} on Python {platform.python_version()}"
         yield from self.packages.items()
         yield "glslang", self.glslang or "not installed (Debian: glslang-tools)"
-        if self.problem:
-            yield "OpenGL ES", self.problem
+        if self.adapters:
+            yield "WebGPU", ", ".join(dict.fromkeys(a.name for a in self.adapters))
+        yield from _lines("WebGPU", self.webgpu_problem)
+        yield from _lines("OpenGL ES", self.problem)
+        if not self.renderer:
             return
         yield "OpenGL ES", f"{self.gl_version} through EGL, {self.platform}"
         yield "renderer", self.renderer
@@ -58,35 +102,84 @@ class Findings:
         yield "GLSL ES for builds", str(self.glsl)
         yield from ((name.replace("_", " "), str(value)) for name, value in self.limits.items())
 
-
-def examine() -> Findings:
-    """Look around. Nothing that is missing is an error."""
-    packages = {name: _version(name) for name in PACKAGES}
-    glslang = find_glslang() or ""
-    try:
-        runtime = extras.runtime()
-        with runtime.HeadlessContext() as context:
-            info = context.info()
-            targets = {"32 bits": info.draws_float, "16 bits": info.draws_half_float}
-            return Findings(
-                packages,
-                glslang,
-                renderer=info.renderer,
-                gl_version=info.version,
-                platform=context.platform,
-                float_targets=", ".join(k for k, v in targets.items() if v) or "none",
-                limits=dict(info.limits),
-                glsl=310 if info.es >= (3, 1) else 300,
-            )
-    except ShadergenError as error:
-        return Findings(packages, glslang, problem=error.render())
+    def adapter_rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield what is known of WebGPU's adapters, in a column for each."""
+        for same in zip(*(a.rows() for a in self.adapters), strict=True):
+            yield same[0][0], *(value for _, value in same)
 
 
-def save_profile(found: Findings, path: Path) -> None:
-    """Write what was found as a device profile (``backends.devices``), and how it reads faster.
+def _lines(name: str, problem: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a problem, if there is one, in rows of their own."""
+    for number, line in enumerate(problem.split("\n") if problem else ()):
+        yield "" if number else name, line
+
+
+def examine(runtime: str = "auto", adapter: str = "") -> Findings:
+    """Look around. Nothing that is missing is an error.
+
+    Args:
+        runtime: of ``RUNTIMES``; "auto" examines both.
+        adapter: a part of the adapters' names; by default all of WebGPU, and the first of GL.
 
     Raises:
-        ShadergenError: SG0601 when there is no GL, SG0501 when the file cannot be written, SG0301
+        ShadergenError: SG0301 for an unknown runtime.
+    """
+    check_runtime(runtime)
+    found = Findings({name: _version(name) for name in PACKAGES}, find_glslang() or "")
+    if runtime != WEBGPU:
+        found = replace(found, **_gl(adapter))
+    return found if runtime == GLES else replace(found, **_webgpu(adapter))
+
+
+def _gl(adapter: str) -> dict[str, Any]:
+    try:
+        with extras.runtime(GLES).HeadlessContext(adapter=adapter) as context:
+            info = context.info()
+            targets = {"32 bits": info.draws_float, "16 bits": info.draws_half_float}
+            return {
+                "renderer": info.renderer,
+                "gl_version": info.version,
+                "platform": context.platform,
+                "float_targets": ", ".join(k for k, v in targets.items() if v) or "none",
+                "limits": dict(info.limits),
+                "glsl": 310 if info.has_compute else 300,
+            }
+    except ShadergenError as error:
+        return {"problem": error.render()}
+
+
+def _webgpu(adapter: str) -> dict[str, Any]:
+    try:
+        every = extras.runtime(WEBGPU).list_adapters()
+    except ShadergenError as error:
+        return {"webgpu_problem": error.render()}
+    named = [info for info in every if adapter.lower() in f"{info.renderer} {info.version}".lower()]
+    if not named:
+        names = ", ".join(dict.fromkeys(info.renderer for info in every))
+        return {"webgpu_problem": f"no adapter is called '{adapter}', but {names}"}
+    return {"adapters": tuple(map(_adapter, named))}
+
+
+def _adapter(info: DeviceInfo) -> Adapter:
+    profiles = {
+        name: tuple(info.missing(Requires("float", asdict(profile.limits), wgsl=profile.wgsl)))
+        for name, profile in DEVICES.items()
+        if profile.wgsl
+    }
+    features = tuple(name for name in FEATURES if name in info.features)
+    return Adapter(info.renderer, info.backend, features, dict(info.limits), profiles)
+
+
+def save_profile(found: Findings, path: Path, adapter: str = "") -> None:
+    """Write a device profile (``backends.devices``) of the GL, or else of the WebGPU adapter.
+
+    Args:
+        found: what was examined.
+        path: of the file.
+        adapter: a part of the name of the adapter.
+
+    Raises:
+        ShadergenError: SG0601 when there is neither, SG0501 when the file cannot be written, SG0301
             for a name that is none of a profile.
     """
     if not path.name.endswith(PROFILE_SUFFIX):
@@ -106,19 +199,26 @@ def save_profile(found: Findings, path: Path) -> None:
                 why=error.why or error.what,
                 help="name another file with --save",
             ) from None
-    if found.problem:
-        raise ShadergenError("SG0601", "there is no OpenGL ES to profile", why=found.problem)
-    limits = Limits(**found.limits)
-    glsl: GlslVersion = 310 if found.glsl >= 310 else 300
-    runtime = extras.runtime()
-    with runtime.HeadlessContext() as context:
-        fetch = faster_fetch(runtime, context, limits, glsl)
+    problems = {GLES: found.problem, WEBGPU: found.webgpu_problem}
+    missing = {name: problem for name, problem in problems.items() if problem}
+    if not (found.renderer or found.adapters):
+        titles = " and no ".join(TITLES[name] for name in missing)
+        why = "\n".join(missing.values())
+        raise ShadergenError("SG0601", f"there is no {titles} to profile", why=why)
+    with open_context([GLES if found.renderer else WEBGPU], adapter) as context:
+        info = context.info()
+        limits = Limits(**info.limits)
+        glsl: GlslVersion = 310 if found.glsl >= 310 else 300
+        wgsl: Wgsl | None = None
+        if context.runtime == WEBGPU:
+            wgsl = "f16" if F16 in context.info().features else "core"
+        fetch = faster_fetch(context, limits, glsl, wgsl)
     profile = {
-        "renderer": found.renderer,
-        "version": found.gl_version,
-        "glsl": glsl,
+        "renderer": info.renderer,
+        "version": info.version,
+        **({"wgsl": wgsl} if wgsl else {"glsl": glsl}),
         "fetch": fetch,
-        "limits": found.limits,
+        "limits": asdict(limits),
     }
     try:
         with replacing_file(path) as fresh:

@@ -1,4 +1,4 @@
-"""Measure the fields of a device profile that GL cannot report."""
+"""Measure the fields of a device profile that no runtime can report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,39 +20,47 @@ from ..ir.types import TensorType
 from ..passes.pipeline import optimise
 from ..passes.placement.target import Fetch, Target
 from ..passes.rule import Context
+from ..runtime_glue.python.loading import load
 
 if TYPE_CHECKING:
-    from ..passes.placement.target import GlslVersion, Limits
+    from ..passes.placement.target import GlslVersion, Limits, Wgsl
+    from .runtimes import Context as Adapter
+    from .runtimes import Runner
 
 CHANNELS, SIDE, LAYERS = 32, 64, 4
 FRAMES = 10
 CLEARLY = 0.9  # what is not texelFetch is taken where it needs no more of its time
 
 
-def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) -> Fetch:
+def faster_fetch(
+    context: Adapter, limits: Limits, glsl: GlslVersion, wgsl: Wgsl | None = None
+) -> Fetch:
     """Run a few convolutions with each way of reading, in turns; return the faster way.
 
     What OpenGL ES leaves open is tried too: zero borders for free are only taken where they are
     zero.
 
     Args:
-        runtime: the Python runtime, ``runtime_glue.python``.
-        context: a GL context of it.
+        context: of one of the Python runtimes.
         limits: of the context.
         glsl: the version to write.
+        wgsl: what WGSL to write instead, on WebGPU.
     """
     ways: tuple[Fetch, ...] = ("texel", "image", "image-zero")
-    if Target(limits, glsl).lacks_compute:
+    if wgsl or Target(limits, glsl).lacks_compute:
         ways = ("texel", "sample")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shadergen-")))
         runners, results = {}, {}
+        stage: Literal["auto", "fragment"] = "fragment" if wgsl else "auto"  # dispatches load
         for way in ways:
-            target = Target(limits, glsl, fetch=way, weights="texture")
+            target = Target(limits, glsl, fetch=way, weights="texture", stage=stage, wgsl=wgsl)
             placed = optimise(_network(), Context(KernelFamilies(target)))
             files = schedule(placed, lower(placed, target), target, f"shadergen {__version__}")
             write_build(files, folder / way)
-            runner = stack.enter_context(runtime.Runner(runtime.load(folder / way), context))
+            runner = context.runner(load(folder / way))
+            stack.callback(runner.close)
+            runner.init()
             runner.upload("x", np.ones((1, CHANNELS, SIDE, SIDE), np.float32))
             runner.run()  # compiles
             results[way] = runner.read("y")
@@ -63,7 +71,7 @@ def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) 
     return min(best, key=lambda way: best[way])
 
 
-def _frame(runner: Any) -> float:
+def _frame(runner: Runner) -> float:
     start = time.perf_counter()
     runner.run()
     runner.read("y")  # waits for the GPU

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     Context = gles.HeadlessContext | webgpu.HeadlessContext
     Runner = gles.Runner | webgpu.Runner
 
-GLES, WEBGPU = "gles", "webgpu"
+GLES: Final = "gles"
+WEBGPU: Final = "webgpu"
 TITLES = {GLES: "OpenGL ES", WEBGPU: "WebGPU"}
 LANGUAGES = {GLES: "GLSL ES", WEBGPU: "WGSL"}
 UNAVAILABLE = ("SG0601", "SG0606")  # errors: no adapter, no package

@@ -50,7 +50,7 @@ FAMILIES = {
     "SG03": "Options and definitions",
     "SG04": "Fitting a device",
     "SG05": "Writing and reading a build",
-    "SG06": "Running on GL",
+    "SG06": "Running on GL or WebGPU",
     "SG07": "Verifying",
 }
 INDEX_ONLY = {"idiv", "imod"}

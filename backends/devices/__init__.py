@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import get_args
 
 from ...errors import ShadergenError, did_you_mean, reason
-from ...passes.placement.target import Fetch, GlslVersion, Limits, Products
+from ...passes.placement.target import Fetch, GlslVersion, Limits, Products, Wgsl
 from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, WEBGPU, Device
 from .software import SOFTWARE
@@ -48,7 +48,8 @@ DEVICES: dict[str, Device] = {
     **SOFTWARE,
 }
 DEFAULT_DEVICE = "gles30"
-SAVED = "to make a profile of the installed GL: shadergen doctor --save FILE.json"
+SAVED = "to make a profile of the installed GL or WebGPU: shadergen doctor --save FILE.json"
+WGSL_FETCHES = ("texel", "sample")
 PROFILE_SUFFIX = ".json"  # of files: other names are of profiles above
 
 
@@ -75,8 +76,14 @@ def _read(path: Path) -> Device:
     try:
         found = json.loads(path.read_text("utf-8"))
         numbers = {name: int(found["limits"][name]) for name in sorted(names)}
-        glsl, fetch = int(found["glsl"]), found["fetch"]
+        wgsl, fetch = found.get("wgsl"), found["fetch"]
+        glsl = 300 if wgsl else int(found["glsl"])
         renderer = str(found.get("renderer", ""))
+        if wgsl is not None and (wgsl not in get_args(Wgsl) or fetch not in WGSL_FETCHES):
+            raise ValueError(
+                f"wgsl is {wgsl!r}, must be core or f16; "
+                f"fetch is {fetch!r}, must be texel or sample"
+            )
         if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
             raise ValueError(
                 f"glsl is {glsl}, must be 300, 310 or 320; "
@@ -104,7 +111,7 @@ def _read(path: Path) -> Device:
             help=SAVED,
         )
     known = named_profile(renderer)
-    like = DEVICES[known] if known else Device(ES30)
+    like = DEVICES[known] if known else DEVICES["webgpu"] if wgsl else Device(ES30)
     return replace(
         like,
         limits=Limits(**numbers),
@@ -114,6 +121,7 @@ def _read(path: Path) -> Device:
         family=(),
         others=(),
         webgl=False,
+        wgsl=wgsl,
     )
 
 
@@ -124,7 +132,7 @@ def _wrong(error: Exception) -> str:
     if isinstance(error, (json.JSONDecodeError, RecursionError, UnicodeDecodeError)):
         return "it is not JSON"
     if isinstance(error, TypeError):
-        return "it is not an object of glsl, fetch and limits"
+        return "it is not an object of glsl or wgsl, fetch and limits"
     return reason(error)
 
 
@@ -135,6 +143,8 @@ def family_of(profile: str) -> str:
         ShadergenError: as :func:`device`.
     """
     known = device(profile)
+    if known.wgsl:
+        return ""
     family = profile if profile in FAMILIES else named_profile(known.renderer)
     return family if family in FAMILIES else ""
 

@@ -20,7 +20,8 @@ class Device:
         glsl: the newest GLSL ES that builds for it use.
         fetch: how it reads textures of the runtime's own faster.
         costs: what things take on it, or on each device that builds for the profile run on.
-        renderer: how the name begins that its GL gives itself; empty where many are meant.
+        renderer: how the name begins that its GL, or WebGPU, gives itself; empty where many are
+            meant.
         family: patterns of the names that drivers, ANGLE and browsers give GPUs of a family
             (``runtime_glue.python.renderers``).
         others: patterns of names that are of other GPUs nevertheless.
@@ -46,7 +47,9 @@ class Device:
 
     @property
     def renderers(self) -> tuple[str, ...]:
-        """Patterns of the names of its renderers; none where many devices are meant."""
+        """Patterns of the names of its GL's renderers; none where many devices are meant."""
+        if self.wgsl:
+            return ()
         own = words(self.renderer)[:LONGEST_NAME]
         return (f"{own}*",) if own else self.family
 

@@ -127,7 +127,7 @@ def main() -> int:
     if chosen.list:
         print("\n".join(e.name for e in entries))
         return 0
-    found = examine()
+    found = examine("gles")
     if found.problem:
         print(found.problem, file=sys.stderr)
         return 1

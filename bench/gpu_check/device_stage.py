@@ -76,7 +76,7 @@ def _describe(job: Record) -> Record:
 
 def _probe(job: Record) -> Record:
     """Save a device profile of the GL that builds take."""
-    save_profile(examine(), Path(job["probed"]))
+    save_profile(examine("gles"), Path(job["probed"]))
     return {}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
+from .options import runtime_options
 from .output import echo, new_table, print_json, print_table
 
 
@@ -18,14 +19,22 @@ from .output import echo, new_table, print_json, print_table
     "--save",
     type=click.Path(path_type=Path),
     metavar="FILE.json",
-    help="Write the limits of the installed GL as a device profile.",
+    help="Write the limits of the installed GL, or of WebGPU, as a device profile.",
+)
+@runtime_options(
+    "auto: both; --save takes OpenGL ES if there is one.",
+    "Examine only OpenGL ES (gles) or WebGPU (webgpu).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(save: Path | None, as_json: bool) -> None:
-    """Show this machine's packages, glslang, and OpenGL ES with its limits."""
+def doctor(save: Path | None, runtime: str, adapter: str, as_json: bool) -> None:
+    """Show this machine's packages, glslang, OpenGL ES, and WebGPU's adapters, with their limits.
+
+    For each WebGPU adapter, it shows the device profiles whose builds run there, and what is
+    missing for the others.
+    """
     from ..doctor import examine, save_profile
 
-    found = examine()
+    found = examine(runtime, adapter)
     if as_json:
         print_json(asdict(found))
     else:
@@ -33,8 +42,13 @@ def doctor(save: Path | None, as_json: bool) -> None:
         for name, value in found.rows():
             table.add_row(name, value)
         print_table(table)
+        if found.adapters:
+            table = new_table("WebGPU adapter", *(a.name for a in found.adapters))
+            for row in found.adapter_rows():
+                table.add_row(*row)
+            print_table(table)
     if save is not None:
-        save_profile(found, save)
+        save_profile(found, save, adapter)
         echo(f"{save}: use it with --device {save}", err=as_json)
 
 

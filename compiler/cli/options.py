@@ -257,11 +257,19 @@ def _with_options(
     return _adding(options)(command)
 
 
-def runtime_options(auto: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+WHICH_RUNTIME = (
+    "Run GLSL ES on OpenGL ES (gles), or WGSL on WebGPU through the Python package wgpu (webgpu)."
+)
+
+
+def runtime_options(
+    auto: str, what: str = WHICH_RUNTIME
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return what adds ``--runtime`` and ``--adapter`` to a command.
 
     Args:
         auto: what "auto" does.
+        what: what the others do.
     """
     options = (
         click.option(
@@ -269,15 +277,14 @@ def runtime_options(auto: str) -> Callable[[Callable[..., Any]], Callable[..., A
             type=click.Choice(RUNTIMES),
             default="auto",
             show_default=True,
-            help="Run GLSL ES on OpenGL ES (gles), or WGSL on WebGPU through the Python package "
-            f"wgpu (webgpu). {auto}",
+            help=f"{what} {auto}",
         ),
         click.option(
             "--adapter",
             default="",
             metavar="NAME",
-            help="Run on the GPU or software renderer with NAME in its name; shadergen doctor "
-            "lists the names.",
+            help="Take the GPU or software renderer with NAME in its name; shadergen doctor lists "
+            "the names.",
         ),
     )
     return _adding(options)
