@@ -77,7 +77,7 @@ class Options:
         tuning: a file of measured times (``tuning.file``), or None to use predictions.
         foreign_tuning: accept a file measured on another renderer than the device's.
         define: definition files for custom operators and layers.
-        validate: validate every shader with glslang if installed.
+        validate: validate every shader with glslang or, for WGSL, naga, if installed.
         embed: "c" also writes the build as C, for applications that ship without files.
         dump_ir: folder for the graph's text after every pass, or None.
         package: what is written (``--target``): "build", a folder for the runtimes, or "mpv", a

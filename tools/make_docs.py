@@ -38,6 +38,8 @@ from shadergen.ir.expr import Call, Num, Var, number_text, to_text
 from shadergen.ir.formulas import FORMULAS, body, signature
 from shadergen.ir.primitives import PRIMITIVES
 from shadergen.passes.placement.target import Limits
+from shadergen.runtime_glue.python.device import LIMITS as GL_LIMITS
+from shadergen.runtime_glue.python.webgpu.device import LIMITS as WEBGPU_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -180,6 +182,27 @@ def devices() -> str:
     return table(("", *heads), rows)
 
 
+def limits() -> str:
+    """Return the names of each limit on OpenGL ES and WebGPU."""
+    beside = {
+        "draw_buffers": "; `maxColorAttachmentBytesPerSample` / 16",
+        "uniform_blocks": " - 1, for the buffer of `uniforms`",
+        "compute_uniform_blocks": " - 1, for the buffer of `uniforms`",
+    }
+    rows = []
+    for field in fields(Limits):
+        key = WEBGPU_LIMITS.get(field.name)
+        webgpu = f"{code(_camel_case(key))}{beside.get(field.name, '')}" if key else "none"
+        rows.append((code(field.name), code(GL_LIMITS[field.name][0]), webgpu))
+    return table(("`limits`", "OpenGL ES", "WebGPU"), rows)
+
+
+def _camel_case(key: str) -> str:
+    """Return WebGPU's spelling of a limit that the package wgpu spells with hyphens."""
+    first, *rest = key.split("-")
+    return first + "".join(w.upper() if w[0].isdigit() else w.title() for w in rest)
+
+
 def options(command: str) -> Callable[[], str]:
     def part() -> str:
         rows = []
@@ -206,6 +229,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "operators": operators,
     "devices": devices,
     "families": families,
+    "limits": limits,
     "rates": rates,
     **{f"options_{name}": options(name) for name in cli.commands},
     "keras_layers": lambda: names(sorted(LAYERS)),

@@ -245,7 +245,7 @@ def _with_options(
         click.option(
             "--no-validate",
             is_flag=True,
-            help="Do not run glslang over the shaders.",
+            help="Do not compile the shaders with glslang (GLSL ES) or naga (WGSL).",
         ),
         click.option(
             "--dump-ir",
