@@ -50,6 +50,7 @@ from .provenance import provenance
 from .random_inputs import trial_inputs
 from .tuning.coverage import coverage_notes
 from .user_shader import (
+    as_dispatched,
     check_unused,
     check_writable,
     family_lines,
@@ -308,7 +309,10 @@ def _compile_user_shader(
         write_user_shader(shader.text, output)
     notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
     notes += stage_notes(asked, shader)
-    return replace(compiled, validated=validated, notes=notes, user_shader=shader)
+    decisions = as_dispatched(compiled.decisions, compiled.graph, compiled.files, shader)
+    return replace(
+        compiled, decisions=decisions, validated=validated, notes=notes, user_shader=shader
+    )
 
 
 def _user_shader(

@@ -15,18 +15,22 @@ from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, few, reason
 from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..ir.types import HALF_MAX, LANES
+from ..passes.choose_kernels import STEP
+from ..passes.placement.naming import unique_names
 from ..passes.predict_error import SIDE, at_size
 from .options import Options
 from .random_inputs import trial_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from ..backends.build_files import BuildFiles
     from ..backends.user_shader.file import UserShader
     from ..ir.graph import Graph, Value
+    from ..passes.rule import Decision
 
 # Passes of the format write one 2D texture and have no buffers.
 FIXED: dict[str, Any] = {
@@ -235,6 +239,28 @@ def stage_notes(options: Options, shader: UserShader) -> tuple[str, ...]:
         return ()
     of = f"{computed} of {len(shader.blocks)}"
     return (f"compute passes ({of}) need OpenGL 4.3 or Vulkan; --stage fragment avoids them",)
+
+
+def as_dispatched(
+    decisions: Sequence[Decision], graph: Graph, files: BuildFiles, shader: UserShader
+) -> tuple[Decision, ...]:
+    """Return the decisions on kernels with the stage that the file has for their passes.
+
+    All programs are those of draws, and blocks of several render targets become dispatches.
+    """
+    names = unique_names(graph.nodes)
+    stages: dict[str, set[str]] = {}
+    for gpu_pass, block in zip(files.passes, shader.blocks[-len(files.passes) :], strict=True):
+        stage = "compute" if block.compute else "fragment"
+        stages.setdefault(names.get(gpu_pass.node, ""), set()).add(stage)
+
+    def shown(d: Decision) -> Decision:
+        if d.step != STEP or d.subject not in stages:
+            return d
+        stage = " and ".join(sorted(stages[d.subject]))
+        return replace(d, decision=d.decision.replace("fragment", stage, 1))
+
+    return tuple(map(shown, decisions))
 
 
 def overflow_notes(graph: Graph) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx.numpy_helper import from_array
+from onnx.parser import parse_model
 from PIL import Image
 from support import ESPCN
 from support.cli_models import onnx
@@ -31,6 +33,32 @@ def test_prints_json(shadergen, tmp_path):
     found = shadergen(*arguments, "--upscale-from", "1.5", "--json").json
     assert (found["passes"], found["hook"]) == (11, "LUMA")
     assert found["condition"] == "OUTPUT.w HOOKED.w 1.5 * > OUTPUT.h HOOKED.h 1.5 * > *"
+
+
+def test_explain_names_the_stage_that_the_file_has(shadergen, tmp_path):
+    output = tmp_path / "net.glsl"
+    for stage, kinds in (("fragment", {"fragment"}), ("compute", {"compute"})):
+        flags = ("--target", "mpv", "-o", output, "--stage", stage, "--explain", "--json")
+        decisions = shadergen("compile", ESPCN, *flags).json["decisions"]
+        chosen = [d["decision"] for d in decisions if d["step"] == "choose kernels"]
+        assert {text.partition(",")[0] for text in chosen} == kinds
+        assert ("//!COMPUTE" in output.read_text()) == (stage == "compute")
+
+
+def test_explain_names_both_stages_of_a_layer_that_has_both(shadergen, tmp_path):
+    model = parse_model("""
+        <ir_version: 8, opset_import: ["": 18]>
+        net (float[1,1,H,W] x) => (float[1,1,H,W] y) {
+            wide = Conv<pads=[1,1,1,1]>(x, w) y = Conv(wide, v)
+        }""")
+    for name, shape in (("w", (9, 1, 3, 3)), ("v", (1, 9, 1, 1))):
+        model.graph.initializer.append(from_array(np.ones(shape, np.float32), name))
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    flags = ("--target", "mpv", "-o", tmp_path / "net.glsl", "--stage", "compute", "--mrt", 2)
+    ran = shadergen("compile", tmp_path / "net.onnx", *flags, "--explain", "--json")
+    first, last = (d for d in ran.json["decisions"] if d["step"] == "choose kernels")
+    assert first["decision"].startswith("compute and fragment, 2 planes")  # of 3
+    assert last["decision"].startswith("fragment, 1 plane")
 
 
 def test_refuses_by_name(shadergen, tmp_path):
