@@ -17,13 +17,12 @@ from ..backends.build_folder import contents, open_regular
 from ..backends.replacing import prepare, replacing_folder
 from ..errors import ShadergenError, reason
 from ..runtime_glue.python.loading import load
+from .installed import FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "examples" / "web"
-RUNTIME = ROOT / "runtime_glue" / "web"
+PAGE, RUNTIME = FOLDERS["samples"], FOLDERS["web"]
 PAGE_FILES = (
     "index.html",
     "compare.html",

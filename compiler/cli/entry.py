@@ -12,7 +12,7 @@ from ... import __version__
 from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
 from .compiling import EXIT_DIFFERS, compile_command, verify
 from .inspecting import inspect
-from .machine import doctor, ops
+from .machine import doctor, ops, paths
 from .measuring import bench
 from .output import echo
 from .running import run
@@ -23,7 +23,7 @@ ISSUES = "please report it, with the model or the IR named above"
 # New objects after which Python looks for cycles. Modules, graphs and programs live to the end of a
 # command, so that looking after every 700 takes 6 % of a compilation and finds hardly anything.
 GC_THRESHOLD = 100_000
-COMMANDS = (compile_command, run, serve, verify, inspect, bench, tune, doctor, ops)
+COMMANDS = (compile_command, run, serve, verify, inspect, bench, tune, doctor, ops, paths)
 
 click.rich_click.SHOW_ARGUMENTS = True
 click.rich_click.GROUP_ARGUMENTS_OPTIONS = True

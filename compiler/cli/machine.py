@@ -1,4 +1,4 @@
-"""The commands ``doctor`` and ``ops``: the machine's and the compiler's capabilities."""
+"""``doctor``, ``ops`` and ``paths``: what the machine, the compiler and the package have."""
 
 from __future__ import annotations
 
@@ -70,3 +70,28 @@ def ops(pattern: str, as_json: bool) -> None:
     for e in found:
         table.add_row(e.source, e.name, e.summary)
     print_table(table)
+
+
+@click.command(
+    epilog="Example, in a CMakeLists.txt: [bold]execute_process(COMMAND shadergen paths --cmake "
+    "OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)[/bold], then "
+    "[bold]add_subdirectory(${runtime} shadergen)[/bold]"
+)
+@click.option("--cmake", "which", flag_value="cmake", help="The folder for add_subdirectory().")
+@click.option("--include", "which", flag_value="include", help="The headers of the C++ runtime.")
+@click.option("--web", "which", flag_value="web", help="The JavaScript runtime.")
+@click.option("--samples", "which", flag_value="samples", help="The sample web pages.")
+@click.option("--json", "as_json", is_flag=True, help="Print all folders as JSON.")
+def paths(which: str | None, as_json: bool) -> None:
+    """Show where the installed package keeps its runtimes, to build and serve them from there."""
+    from ..installed import FOLDERS
+
+    if as_json:
+        print_json({name: str(path) for name, path in FOLDERS.items()})
+    elif which:
+        echo(str(FOLDERS[which]))
+    else:
+        table = new_table("option", "folder")
+        for name, path in FOLDERS.items():
+            table.add_row(f"--{name}", str(path))
+        print_table(table)

@@ -1,0 +1,13 @@
+"""Where the installed package keeps what is not Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = {
+    "cmake": ROOT / "runtime_glue" / "cpp",  # for add_subdirectory()
+    "include": ROOT / "runtime_glue" / "cpp" / "include",
+    "web": ROOT / "runtime_glue" / "web",
+    "samples": ROOT / "examples" / "web",
+}
