@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from ..backends.devices import DEFAULT_DEVICE, device
@@ -39,7 +40,13 @@ INSTEAD = (
 
 
 def default_device(runtime: str) -> str:
-    """Return the device profile to compile for where none is named."""
+    """Return the device profile to compile and run for where none is named.
+
+    Args:
+        runtime: of ``RUNTIMES``; "auto" is OpenGL ES unless only the package for WebGPU is there.
+    """
+    if runtime == "auto" and not find_spec("OpenGL") and find_spec("wgpu"):
+        return WEBGPU
     return WEBGPU if runtime == WEBGPU else DEFAULT_DEVICE
 
 

@@ -284,8 +284,8 @@ def _print_decisions(result: Compilation) -> None:
     help="An .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
 )
 @runtime_options(
-    "auto: what --device asks for. Of several devices, only those of the runtime are verified. "
-    "webgpu without --device: --device webgpu."
+    "auto: what --device asks for; without --device, the first one installed. Of several devices, "
+    "only those of the runtime are verified. webgpu without --device: --device webgpu."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(

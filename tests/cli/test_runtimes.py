@@ -80,6 +80,14 @@ def test_run_takes_webgpu_without_pyopengl(played, monkeypatch):
     assert "without OpenGL ES: compile with --device webgpu" in refused.err
 
 
+def test_verify_takes_webgpu_without_pyopengl(shadergen, monkeypatch):
+    without(monkeypatch, "OpenGL")
+    assert shadergen("verify", ESPCN, *SIZE, *NUMPY, "--json").json["runtimes"] == ["WebGPU"]
+    assert package.verify(ESPCN, input_size=(16, 24), reference="numpy").runtimes == ("WebGPU",)
+    refused = shadergen("verify", ESPCN, *SIZE, *NUMPY, "--device", "gles30")
+    assert "error[SG0606]: running on OpenGL ES needs the Python package PyOpenGL" in refused.err
+
+
 @pytest.mark.gl
 def test_run_takes_opengl_es_without_wgpu(played, monkeypatch):
     without(monkeypatch, "wgpu")
