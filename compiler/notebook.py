@@ -5,13 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from .inspection import PassRow, inspect_build
+from .inspection import inspect_build
+from .pass_table import COLUMNS, pass_cells
 from .size_texts import at_defaults
 
 if TYPE_CHECKING:
     from .driver import Compilation
-
-HEAD = "pass", "layers", "kernel", "height x width", "multiply-adds"
 
 
 def html(compiled: Compilation) -> str:
@@ -22,18 +21,18 @@ def html(compiled: Compilation) -> str:
     sources = compiled.files.shaders
     steps = at_defaults(compiled.files.schedule)["passes"]
     rows = "".join(
-        _row(row, sources[p["shader"]]) for row, p in zip(found.passes, steps, strict=True)
+        _row(pass_cells(row), sources[p["shader"]])
+        for row, p in zip(found.passes, steps, strict=True)
     )
     title = f"{found.model}: {', '.join(found.inputs)} to {', '.join(found.outputs)}"
-    head = "".join(f"<th>{name}</th>" for name in HEAD)
+    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
     return f"<p>{escape(title)}</p><table><tr>{head}</tr>{rows}</table>"
 
 
-def _row(row: PassRow, source: str) -> str:
-    name = _unfolded(row.name, source)
-    cells = ", ".join(row.layers), f"{row.stage} {row.kernel}", f"{row.height} x {row.width}"
-    texts = "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, f"{row.macs:,}"))
-    return f"<tr><td>{name}</td>{texts}</tr>"
+def _row(cells: tuple[str, ...], source: str) -> str:
+    name, *others = cells
+    texts = "".join(f"<td>{escape(cell)}</td>" for cell in others)
+    return f"<tr><td>{_unfolded(name, source)}</td>{texts}</tr>"
 
 
 def _unfolded(name: str, source: str) -> str:

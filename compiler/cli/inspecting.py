@@ -10,6 +10,7 @@ import rich_click as click
 from click.core import ParameterSource
 
 from ...errors import ShadergenError
+from ..pass_table import COLUMNS, pass_cells
 from .options import inspect_options, to_options
 from .output import (
     bytes_text,
@@ -86,19 +87,9 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
 
 
 def _print_passes(found: Inspection) -> None:
-    table = new_table("#", "pass", "layers", "kernel", "HxW", "packing", "weights", "MACs", "bytes")
+    table = new_table("#", *COLUMNS)
     for k, p in enumerate(found.passes):
-        table.add_row(
-            str(k),
-            p.name,
-            ", ".join(p.layers),
-            f"{p.stage} {p.kernel}",
-            f"{p.height}x{p.width}",
-            f"{p.planes} plane{'s' * (p.planes > 1)}" if p.packing == "planes" else p.packing,
-            p.weights,
-            si_text(p.macs) if p.macs else "-",
-            bytes_text(p.bytes_read + p.bytes_written),
-        )
+        table.add_row(str(k), *pass_cells(p))
     echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
     print_table(table)
     for line in found.sizes:

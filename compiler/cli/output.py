@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ...errors import printable
+from ..number_texts import bytes_text as bytes_text
+from ..number_texts import passes_text as passes_text
+from ..number_texts import short_text as short_text
+from ..number_texts import si_text as si_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,29 +110,3 @@ def print_table(table: Table) -> None:
         console = Console(width=WIDTH)
     console.print(drawn, highlight=False)
     console.print()
-
-
-def si_text(number: float) -> str:
-    """Return a number with k, M, G or T."""
-    for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= factor:
-            return f"{short_text(number / factor)} {unit}"
-    return f"{number:.0f}"
-
-
-def passes_text(number: int) -> str:
-    """Return ``1 GPU pass`` or ``2 GPU passes``."""
-    return f"{number} GPU pass{'es' * (number != 1)}"
-
-
-def bytes_text(number: float) -> str:
-    """Return bytes in KiB, MiB or GiB."""
-    for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if number >= factor:
-            return f"{short_text(number / factor)} {unit}"
-    return f"{number:.0f} B"
-
-
-def short_text(number: float) -> str:
-    """Return three digits, or as many as stand before the point."""
-    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"
