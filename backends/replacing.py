@@ -44,6 +44,7 @@ _ANY_FOLDER = -1  # descriptor of none: the paths are absolute
 _RENAME_EXCHANGE = 2  # <linux/fs.h>
 _RENAME_SWAP = 2  # <sys/stdio.h> of macOS
 _RANDOM = r"[a-z0-9_]{8}"  # what tempfile.mkdtemp appends
+_START = 4096  # bytes of a file that show what made it
 _LONGEST_NAME = 200  # bytes; with what is added here, file systems take 255
 _PATIENCE = 30.0  # seconds to wait for a turn, which takes others milliseconds
 _INTERVAL = 0.01  # seconds between two attempts
@@ -93,6 +94,53 @@ def replacing_file(output: Path) -> Iterator[Path]:
         fresh = scratch / "new" / output.name  # its ending may say what is to be written
         yield fresh
         fresh.replace(target)
+
+
+def check_own_file(output: Path, made: bytes, kind: str, help: str) -> None:
+    """Refuse to write over a file that is neither an earlier one of its kind nor empty.
+
+    Args:
+        output: the file to write.
+        made: what the first bytes of our files of this kind hold.
+        kind: of the file, for the message.
+        help: what to do about a file that cannot be written.
+
+    Raises:
+        ShadergenError: SG0501.
+    """
+    try:
+        if output.exists() and not (output.is_file() or output.is_dir()):
+            return  # a device or a pipe, which must not be read
+        with output.open("rb") as file:
+            start = file.read(_START)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unwritable(output, error, help) from None
+    if start and made not in start:
+        raise ShadergenError(
+            "SG0501",
+            f"'{output}' exists and is not a {kind} of shadergen",
+            help="name another file with -o, or delete this one",
+        )
+
+
+def replace_own_file(output: Path, text: str, made: bytes, kind: str, help: str) -> None:
+    """Write a file, or leave an earlier one as it is; the arguments of :func:`check_own_file`.
+
+    Raises:
+        ShadergenError: SG0501.
+    """
+    check_own_file(output, made, kind, help)
+    try:
+        with replacing_file(output) as fresh:
+            fresh.write_text(text, "utf-8")
+    except OSError as error:
+        raise _unwritable(output, error, help) from None
+
+
+def _unwritable(output: Path, error: OSError, help: str) -> ShadergenError:
+    return ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error), help=help)
 
 
 def prepare(output: Path, check: Callable[[Path], None]) -> list[Path]:
