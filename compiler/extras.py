@@ -7,7 +7,12 @@ from typing import Any
 
 from ..errors import ShadergenError
 
-EXTRAS = {"PyOpenGL": "run", "pillow": "run", "wgpu": "webgpu"}  # which extra has a package
+EXTRAS = {  # which extra has a package
+    "PyOpenGL": "run",
+    "pillow": "run",
+    "Pygments": "report",
+    "wgpu": "webgpu",
+}
 
 
 def need(module: str, package: str, purpose: str) -> Any:

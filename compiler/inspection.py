@@ -92,7 +92,7 @@ def inspect_build(
     """
     gpus = _gpus(profile)
     try:
-        return _inspection(check_schedule(folder, variant), gpus)
+        return inspection(check_schedule(folder, variant), gpus)
     except ShadergenError as error:
         raise error.at(str(folder)) from None
 
@@ -116,7 +116,7 @@ def inspect_model(
         _, files, _ = driver.compile_graph(graph, options, progress)
     except ShadergenError as error:
         raise error.at(str(model)) from None
-    return _inspection(files.schedule, gpus)
+    return inspection(files.schedule, gpus)
 
 
 def _gpus(profile: str | None) -> Mapping[str, Gpu]:
@@ -129,13 +129,18 @@ def peak_bytes(schedule: Mapping[str, Any]) -> int:
     loose = 0
     for t in schedule["textures"]:
         if t["slot"] is None:
-            loose += _bytes(t)
+            loose += texture_bytes(t)
         else:
-            slots[t["slot"]] = max(slots.get(t["slot"], 0), _bytes(t))
+            slots[t["slot"]] = max(slots.get(t["slot"], 0), texture_bytes(t))
     return loose + sum(slots.values())
 
 
-def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
+def inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
+    """Return a schedule's figures, at the default sizes.
+
+    Raises:
+        ShadergenError: SG0301 for GPUs and a build without counts of its work.
+    """
     data = at_defaults(schedule)
     packing = {t["name"]: t["packing"] for t in data["textures"]}
     extents = {t["name"]: (t["width"], t["height"]) for t in data["textures"]}
@@ -169,7 +174,7 @@ def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection
             for p in data["passes"]
         ),
         texture_bytes_peak=peak_bytes(data),
-        texture_bytes_total=sum(map(_bytes, data["textures"])),
+        texture_bytes_total=sum(map(texture_bytes, data["textures"])),
         weight_bytes=data["weights"]["size"],
         sizes=tuple(size_lines(schedule)),
         calibrated=tuple(map(str, data.get("calibrated", ()))),
@@ -178,6 +183,7 @@ def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection
     )
 
 
-def _bytes(t: dict[str, Any]) -> int:
+def texture_bytes(t: Mapping[str, Any]) -> int:
+    """Return the bytes of a texture of a schedule, at fixed sizes."""
     size = texel_bytes(Layout(t["kind"], t["format"]))
     return int(t["width"]) * int(t["height"]) * int(t["layers"]) * size

@@ -15,6 +15,7 @@ from .inspecting import inspect
 from .machine import doctor, ops, paths
 from .measuring import bench
 from .output import echo
+from .reporting import report
 from .running import run
 from .serving import serve
 from .tuning import tune
@@ -23,7 +24,10 @@ ISSUES = "please report it, with the model or the IR named above"
 # New objects after which Python looks for cycles. Modules, graphs and programs live to the end of a
 # command, so that looking after every 700 takes 6 % of a compilation and finds hardly anything.
 GC_THRESHOLD = 100_000
-COMMANDS = (compile_command, run, serve, verify, inspect, bench, tune, doctor, ops, paths)
+COMMANDS = (
+    *(compile_command, run, serve, verify, inspect, report),
+    *(bench, tune, doctor, ops, paths),
+)
 
 click.rich_click.SHOW_ARGUMENTS = True
 click.rich_click.GROUP_ARGUMENTS_OPTIONS = True

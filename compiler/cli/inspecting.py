@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
-from click.core import ParameterSource
 
-from ...errors import ShadergenError
 from ..pass_table import COLUMNS, pass_cells
-from .options import inspect_options, to_options
+from .options import inspect_options, model_or_build, to_options
 from .output import (
     bytes_text,
     echo,
@@ -48,35 +46,11 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
     """
     from ..inspection import inspect_build, inspect_model
 
-    context = click.get_current_context()
-    assert context is not None
-    given = [
-        p for p in context.params if context.get_parameter_source(p) is ParameterSource.COMMANDLINE
-    ]
-    profile = flags["device"] if "device" in given else None
-    if profile and "," in profile:
-        raise ShadergenError(
-            "SG0301",
-            "inspect estimates for one device profile",
-            why=f"--device {profile} lists several",
-            help="inspect --device DEVICE for each of them",
-        )
-    if not path.is_dir() and (path.is_file() or path.suffix):
-        if variant:
-            raise ShadergenError(
-                "SG0301",
-                f"--variant needs a build: '{path}' is a model",
-                help="--device DEVICE compiles the model for a device",
-            )
+    is_model, profile = model_or_build(path, variant, "inspect", OF_BUILDS)
+    if is_model:
         with progress_line() as progress:
             found = inspect_model(path, to_options(flags), profile, progress)
     else:
-        if others := sorted(set(given) - OF_BUILDS):
-            raise ShadergenError(
-                "SG0301",
-                f"--{others[0].replace('_', '-')} needs a model: '{path}' is a compiled build",
-                help="inspect the model with this option",
-            )
         found = inspect_build(path, profile, variant)
     if as_json:
         print_json(asdict(found) | {"macs": found.macs})

@@ -9,11 +9,12 @@ import rich_click as click
 from click import get_current_context as current_context
 from click.core import ParameterSource
 
+from ...errors import ShadergenError
 from ..choices import CHOICES, GLSL_VERSIONS, RUNTIMES
 from .output import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from ..options import Options
 
@@ -30,6 +31,16 @@ def inspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_options(
         command,
         "gles30, without estimates",
+        "Choose kernels by times that shadergen tune measured.",
+        None,
+    )
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a compilation; a device that is given is also what to estimate for."""
+    return _with_options(
+        command,
+        "gles30, with estimates for all GPUs",
         "Choose kernels by times that shadergen tune measured.",
         None,
     )
@@ -339,6 +350,54 @@ def measuring_options(
         click.option("--seconds", type=click.FloatRange(min=0), metavar="N", help=seconds),
     )
     return _adding(options)
+
+
+def model_or_build(
+    path: Path, variant: str | None, name: str, of_builds: Collection[str]
+) -> tuple[bool, str | None]:
+    """Find out whether a command was given a model or a build, and check the options for that.
+
+    Args:
+        path: of the model or the build.
+        variant: the option ``--variant``.
+        name: of the command.
+        of_builds: the parameters of the command that a build takes.
+
+    Returns:
+        Whether it is a model, and the device if one is given.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    context = current_context()
+    given = {
+        p: context.params[p]
+        for p in context.params
+        if context.get_parameter_source(p) is ParameterSource.COMMANDLINE
+    }
+    profile = given.get("device")
+    if profile and "," in profile:
+        raise ShadergenError(
+            "SG0301",
+            f"{name} estimates for one device profile",
+            why=f"--device {profile} lists several",
+            help=f"{name} --device DEVICE for each of them",
+        )
+    if not path.is_dir() and (path.is_file() or path.suffix):
+        if variant:
+            raise ShadergenError(
+                "SG0301",
+                f"--variant needs a build: '{path}' is a model",
+                help="--device DEVICE compiles the model for a device",
+            )
+        return True, profile
+    if others := sorted(set(given) - set(of_builds)):
+        raise ShadergenError(
+            "SG0301",
+            f"--{others[0].replace('_', '-')} needs a model: '{path}' is a compiled build",
+            help=f"{name} the model with this option",
+        )
+    return False, profile
 
 
 def to_options(flags: dict[str, Any]) -> Options:

@@ -344,7 +344,7 @@ def test_a_bug_outside_the_pipeline_exits_with_70_and_a_traceback(shadergen, bui
     def broken(*arguments: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(inspection, "_inspection", broken)
+    monkeypatch.setattr(inspection, "inspection", broken)
     ran = shadergen("inspect", build)
     assert ran.code == 70
     assert ran.err.startswith("Traceback")

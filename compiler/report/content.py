@@ -1,0 +1,225 @@
+"""What a report shows: the figures of a build, its GPU passes by layers, shaders and decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ...backends.devices.gpus import GPUS
+from ...errors import ShadergenError
+from ...runtime_glue.python.files import read_shader
+from ...runtime_glue.python.loading import check_schedule
+from .. import driver
+from ..estimation import gpus_of
+from ..inspection import Inspection, inspection
+from ..size_texts import at_defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from ...backends.devices.gpus import Gpu
+    from ...passes.rule import Decision
+    from ..options import Options
+
+USER_SHADER = b"//!HOOK "  # in the first bytes of a user shader
+START = 4096
+
+
+@dataclass(frozen=True)
+class Step:
+    """GPU passes in a row of one kernel into the same textures: most layers take several.
+
+    Attributes:
+        kernel: what the passes compute.
+        passes: their positions in the schedule.
+        reads: the textures read, without constants.
+        writes: the textures written.
+        weights: the constant textures read.
+        buffers: the buffers read, which hold constants.
+    """
+
+    kernel: str
+    passes: tuple[int, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    weights: tuple[str, ...]
+    buffers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """GPU passes in a row that compute the same layers of the model.
+
+    Attributes:
+        layers: their names in the model.
+        steps: in order.
+        decisions: of the compiler about these layers.
+    """
+
+    layers: tuple[str, ...]
+    steps: tuple[Step, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        return tuple(k for step in self.steps for k in step.passes)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a report shows.
+
+    Attributes:
+        title: of the page: the model's file, or the model's name in a build.
+        schedule: of the build, at its default sizes.
+        found: the figures that ``inspect`` prints; estimates for all GPUs, or for the device's.
+        shaders: their sources, by their files.
+        groups: the GPU passes by their layers, in order.
+        decisions: of the compiler in order; None for a build, which does not hold them.
+        variant: the name of the variant shown.
+        notes: what the page does not show, and why.
+    """
+
+    title: str
+    schedule: Mapping[str, Any]
+    found: Inspection
+    shaders: Mapping[str, str]
+    groups: tuple[Group, ...]
+    decisions: tuple[Decision, ...] | None
+    variant: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def build_content(folder: Path, profile: str | None = None, variant: str | None = None) -> Content:
+    """Read a build, checked as runtimes do before they run it; its weights are not read.
+
+    Args:
+        folder: of the build.
+        profile: a device profile to estimate times for; by default all GPUs with published rates.
+        variant: the name of the variant to show; by default the generic build.
+
+    Raises:
+        ShadergenError: SG0502 to SG0505 when the build is malformed, SG0605 for an unknown variant,
+            SG0301 for a user shader, and for a profile that nothing can be estimated for.
+    """
+    _refuse_user_shader(folder)
+    gpus = GPUS if profile is None else gpus_of(profile)
+    try:
+        schedule = check_schedule(folder, variant)
+        paths = sorted({p["shader"] for p in schedule["passes"]})
+        shaders = {path: read_shader(folder, path) for path in paths}
+        return _content(
+            schedule["model"], schedule, shaders, None, gpus, variant, needed=profile is not None
+        )
+    except ShadergenError as error:
+        raise error.at(str(folder)) from None
+
+
+def model_content(
+    model: Path,
+    options: Options,
+    profile: str | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Content:
+    """Compile a model in memory.
+
+    Raises:
+        ShadergenError: as :func:`.driver.compile_graph` and :func:`.driver.import_model`; SG0301
+            for a user shader.
+    """
+    _refuse_user_shader(model)
+    try:
+        progress("reading the model")
+        graph = driver.import_model(model, options)
+        _, files, context = driver.compile_graph(graph, options, progress)
+    except ShadergenError as error:
+        raise error.at(str(model)) from None
+    gpus: Mapping[str, Gpu] = GPUS
+    notes: tuple[str, ...] = ()
+    if profile is not None:
+        try:
+            gpus = gpus_of(profile)
+        except ShadergenError as error:  # the device can be compiled for, but not estimated
+            gpus, notes = {}, (f"no estimates: {error.what}",)
+    paths = sorted({p["shader"] for p in files.schedule["passes"]})
+    shaders = {path: files.shaders[path] for path in paths}
+    decisions = tuple(context.decisions)
+    return _content(model.stem, files.schedule, shaders, decisions, gpus, notes=notes)
+
+
+def _refuse_user_shader(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            start = file.read(START)
+    except OSError:  # a folder; or missing, which is refused where it is read
+        return
+    if USER_SHADER in start:
+        raise ShadergenError(
+            "SG0301",
+            f"'{path}' is a user shader, not a build",
+            why="a user shader has no schedule to show",
+            help="shadergen report MODEL shows the model's passes in a build",
+        )
+
+
+def _content(
+    title: str,
+    schedule: dict[str, Any],
+    shaders: Mapping[str, str],
+    decisions: tuple[Decision, ...] | None,
+    gpus: Mapping[str, Gpu],
+    variant: str | None = None,
+    notes: tuple[str, ...] = (),
+    needed: bool = False,
+) -> Content:
+    """Return the content; without ``needed``, estimates that cannot be made become a note."""
+    try:
+        found = inspection(schedule, gpus)
+    except ShadergenError as error:
+        if needed or not gpus:
+            raise
+        found = inspection(schedule, {})
+        notes += (f"no estimates: {error.why or error.what}",)
+    data = at_defaults(schedule)
+    groups = _groups(data, decisions or ())
+    return Content(title, data, found, shaders, groups, decisions, variant, notes)
+
+
+def _groups(data: Mapping[str, Any], decisions: tuple[Decision, ...]) -> tuple[Group, ...]:
+    constant = {t["name"] for t in data["textures"] if t["data"] is not None}
+    passes = list(enumerate(data["passes"]))
+    groups = []
+    for layers, members in groupby(passes, key=lambda pair: tuple(pair[1]["layers"])):
+        steps = tuple(
+            _step(list(of_step), constant)
+            for _, of_step in groupby(members, key=_kernel_and_writes)
+        )
+        names = {*layers, *(name for step in steps for name in step.writes)}
+        about = tuple(d for d in decisions if d.subject in names)
+        groups.append(Group(layers, steps, about))
+    return tuple(groups)
+
+
+def _kernel_and_writes(pair: tuple[int, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+    _, p = pair
+    return p["kernel"], _names(w["texture"] for w in p["writes"])
+
+
+def _step(members: list[tuple[int, Mapping[str, Any]]], constant: set[str]) -> Step:
+    kernel, writes = _kernel_and_writes(members[0])
+    reads = _names(r["texture"] for _, p in members for r in p["reads"])
+    buffers = _names(b["buffer"] for _, p in members for b in p["blocks"])
+    return Step(
+        kernel,
+        tuple(k for k, _ in members),
+        tuple(name for name in reads if name not in constant),
+        writes,
+        tuple(name for name in reads if name in constant),
+        buffers,
+    )
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

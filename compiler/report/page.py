@@ -1,0 +1,176 @@
+"""The page of a report, and its file."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ... import __version__
+from ...backends.replacing import check_own_file, replace_own_file
+from ...errors import count, printable
+from ..number_texts import bytes_text, short_text, si_text
+from ..pass_table import COLUMNS, pass_cells
+from .details import groups, milliseconds
+from .highlighting import highlighted, lexer
+from .memory import HEIGHT, memory_bars, weight_texture_bytes
+from .network import BASELINE, LEFT, WIDTH, draw
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jinja2 import Environment
+
+    from ..estimation import FrameEstimate
+    from .content import Content
+
+MADE = b'<meta name="generator" content="shadergen '  # what is in the first lines of ours
+HELP = "name a file with -o, for example -o report.html"
+INSET = 10  # pixels between the edge of a card and its texts
+BAR = WIDTH - 2 * INSET  # pixels of the bar in a card that does all the work
+
+
+def check_report_file(output: Path) -> None:
+    """Refuse to write over a file that is neither an earlier report nor empty.
+
+    Raises:
+        ShadergenError: SG0501.
+    """
+    check_own_file(output, MADE, "report", HELP)
+
+
+def write_report(content: Content, output: Path) -> None:
+    """Write a report, or leave an earlier one as it is.
+
+    Raises:
+        ShadergenError: SG0501; SG0606 when Pygments is missing.
+    """
+    replace_own_file(output, html(content), MADE, "report", HELP)
+
+
+def html(content: Content) -> str:
+    """Return a report as one HTML page.
+
+    Raises:
+        ShadergenError: SG0606 when Pygments is missing.
+    """
+    script = _templates().get_template("report.js.j2").render()
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    language = lexer(wgsl=content.found.wgsl is not None)
+    weights = weight_texture_bytes(content.schedule)
+    allocated = content.found.texture_bytes_peak - weights
+    bars = memory_bars(content.schedule, allocated)
+    page = _templates().get_template("report.html.j2")
+    return page.render(
+        version=__version__,
+        script=script,
+        script_hash=digest,
+        title=content.title,
+        facts=_facts(content),
+        notes=(*content.found.sizes, *content.notes),
+        drawing=draw(content),
+        card={
+            "left": LEFT,
+            "width": WIDTH,
+            "text": LEFT + INSET,
+            "end": LEFT + WIDTH - INSET,
+            "title": BASELINE,
+            "bar": BAR,
+        },
+        groups=groups(content, BAR),
+        bars=bars,
+        allocated=allocated,
+        weight_textures=weights,
+        bar_height=HEIGHT,
+        last_pass=len(bars) - 1,
+        most_live=max(bar.live for bar in bars),
+        frames=_frames(content.found.estimates),
+        decisions=content.decisions,
+        columns=COLUMNS,
+        passes=_passes(content),
+        shaders=[highlighted(text, language) for text in content.shaders.values()],
+    )
+
+
+@cache
+def _templates() -> Environment:
+    """Return the environment of HTML templates: strict, and it escapes."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(__package__.split(".")[0], "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+        finalize=_shown,
+    )
+    environment.filters |= {"bytes": bytes_text, "si": si_text, "short": short_text}
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """Return a text without characters that could not be seen or written; markup as it is."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return printable(value)
+    return value
+
+
+def _facts(content: Content) -> list[tuple[str, str]]:
+    """Return the figures at the top of the page."""
+    found = content.found
+    weights = bytes_text(found.weight_bytes) if found.weight_bytes else "in the shaders"
+    memory = f"{bytes_text(found.texture_bytes_peak)} of textures"
+    facts = [
+        ("GPU passes", f"{len(found.passes)} for {count(len(content.groups), 'group')} of layers"),
+        ("multiply-adds", si_text(found.macs)),
+        ("memory", f"{memory}, {bytes_text(found.texture_bytes_total)} without sharing"),
+        ("weights", weights),
+        ("shaders", f"{len(content.shaders)}, {_language(content)}"),
+        ("inputs", ", ".join(found.inputs)),
+        ("outputs", ", ".join(found.outputs)),
+    ]
+    if found.variants or content.variant:
+        others = ", ".join(found.variants)
+        facts.append(("variant", content.variant or f"generic build; others: {others}"))
+    if found.calibrated:
+        facts.append(("16-bit by calibration", ", ".join(found.calibrated)))
+    return facts
+
+
+def _language(content: Content) -> str:
+    if content.found.glsl:
+        version = f"{content.found.glsl / 100:.1f}"
+        return f"GLSL ES {version}"
+    return "WGSL with shader-f16" if content.found.wgsl == "f16" else "WGSL"
+
+
+def _frames(frames: tuple[FrameEstimate, ...]) -> list[dict[str, Any]]:
+    """Return the table of GPUs, with bars relative to the slowest."""
+    slowest = max((frame.milliseconds for frame in frames), default=1.0)
+    return [
+        {
+            "gpu": frame.gpu,
+            "system": frame.system,
+            "milliseconds": short_text(frame.milliseconds),
+            "uncached": short_text(frame.milliseconds_uncached),
+            "limits": ", ".join(f"{unit} {share:.0%}" for unit, share in frame.limits.items()),
+            "percent": round(100 * frame.milliseconds / slowest, 2),
+        }
+        for frame in frames
+    ]
+
+
+def _passes(content: Content) -> list[dict[str, Any]]:
+    """Return the rows of the table of passes."""
+    group_of = {k: n for n, group in enumerate(content.groups) for k in group.passes}
+    return [
+        {
+            "group": group_of[k],
+            "cells": pass_cells(p),
+            "milliseconds": milliseconds([k], content.found.estimates),
+        }
+        for k, p in enumerate(content.found.passes)
+    ]
