@@ -3,6 +3,7 @@
     schedule, shaders, decisions -> Content -> drawings -> page
 
 - :mod:`.content`: what the page shows, from a build folder or from a model.
+- :mod:`.weights`: histograms of a model's weights.
 - :mod:`.network`: the network as a drawing: layers, their GPU passes, textures between them.
 - :mod:`.details`: what the page says of each group of layers.
 - :mod:`.memory`: texture memory over the GPU passes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from .. import driver
 from ..estimation import gpus_of
 from ..inspection import Inspection, inspection
 from ..size_texts import at_defaults
+from .weights import histograms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ...backends.devices.gpus import Gpu
     from ...passes.rule import Decision
     from ..options import Options
+    from .weights import Histogram
 
 USER_SHADER = b"//!HOOK "  # in the first bytes of a user shader
 START = 4096
@@ -56,11 +59,13 @@ class Group:
         layers: their names in the model.
         steps: in order.
         decisions: of the compiler about these layers.
+        weights: of these layers in the model.
     """
 
     layers: tuple[str, ...]
     steps: tuple[Step, ...]
     decisions: tuple[Decision, ...]
+    weights: tuple[Histogram, ...]
 
     @property
     def passes(self) -> tuple[int, ...]:
@@ -111,7 +116,13 @@ def build_content(folder: Path, profile: str | None = None, variant: str | None 
         paths = sorted({p["shader"] for p in schedule["passes"]})
         shaders = {path: read_shader(folder, path) for path in paths}
         return _content(
-            schedule["model"], schedule, shaders, None, gpus, variant, needed=profile is not None
+            schedule["model"],
+            schedule,
+            shaders,
+            None,
+            gpus,
+            variant=variant,
+            needed=profile is not None,
         )
     except ShadergenError as error:
         raise error.at(str(folder)) from None
@@ -143,10 +154,17 @@ def model_content(
             gpus = gpus_of(profile)
         except ShadergenError as error:  # the device can be compiled for, but not estimated
             gpus, notes = {}, (f"no estimates: {error.what}",)
+    progress("reading the weights")
     paths = sorted({p["shader"] for p in files.schedule["passes"]})
-    shaders = {path: files.shaders[path] for path in paths}
-    decisions = tuple(context.decisions)
-    return _content(model.stem, files.schedule, shaders, decisions, gpus, notes=notes)
+    return _content(
+        model.stem,
+        files.schedule,
+        {path: files.shaders[path] for path in paths},
+        tuple(context.decisions),
+        gpus,
+        histograms(graph),
+        notes=notes,
+    )
 
 
 def _refuse_user_shader(path: Path) -> None:
@@ -170,6 +188,7 @@ def _content(
     shaders: Mapping[str, str],
     decisions: tuple[Decision, ...] | None,
     gpus: Mapping[str, Gpu],
+    weights: tuple[Histogram, ...] = (),
     variant: str | None = None,
     notes: tuple[str, ...] = (),
     needed: bool = False,
@@ -183,13 +202,21 @@ def _content(
         found = inspection(schedule, {})
         notes += (f"no estimates: {error.why or error.what}",)
     data = at_defaults(schedule)
-    groups = _groups(data, decisions or ())
+    groups = _groups(data, decisions or (), weights)
     return Content(title, data, found, shaders, groups, decisions, variant, notes)
 
 
-def _groups(data: Mapping[str, Any], decisions: tuple[Decision, ...]) -> tuple[Group, ...]:
+def _groups(
+    data: Mapping[str, Any], decisions: tuple[Decision, ...], weights: tuple[Histogram, ...]
+) -> tuple[Group, ...]:
     constant = {t["name"] for t in data["textures"] if t["data"] is not None}
     passes = list(enumerate(data["passes"]))
+    of_subject, of_layer = defaultdict(list), defaultdict(list)
+    for k, d in enumerate(decisions):
+        of_subject[d.subject].append(k)
+    for k, w in enumerate(weights):
+        for name in w.layers:
+            of_layer[name].append(k)
     groups = []
     for layers, members in groupby(passes, key=lambda pair: tuple(pair[1]["layers"])):
         steps = tuple(
@@ -197,8 +224,11 @@ def _groups(data: Mapping[str, Any], decisions: tuple[Decision, ...]) -> tuple[G
             for _, of_step in groupby(members, key=_kernel_and_writes)
         )
         names = {*layers, *(name for step in steps for name in step.writes)}
-        about = tuple(d for d in decisions if d.subject in names)
-        groups.append(Group(layers, steps, about))
+        about = sorted(k for name in names for k in of_subject.get(name, ()))
+        own = sorted({k for name in layers for k in of_layer.get(name, ())})
+        groups.append(
+            Group(layers, steps, tuple(decisions[k] for k in about), tuple(weights[k] for k in own))
+        )
     return tuple(groups)
 
 

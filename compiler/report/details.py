@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
     from ..estimation import FrameEstimate
     from .content import Content, Group
+    from .weights import Histogram
 
 FEW = 3  # passes of a shader that are named
+HISTOGRAM = 100  # the height of a histogram; each bar is 1 wide
 
 
 def groups(content: Content, bar: float) -> list[dict[str, Any]]:
@@ -93,6 +95,7 @@ def _group(
             for path, names in of_shader.items()
         ],
         "decisions": group.decisions,
+        "histograms": [_drawn(histogram) for histogram in group.weights],
     }
 
 
@@ -110,6 +113,22 @@ def _texture(t: Mapping[str, Any]) -> dict[str, Any]:
         "texels": f"{layers}{t['height']}x{t['width']}",
         "bytes": texture_bytes(t),
         "passes": f"{first} to {last}" if first != last else str(first),
+    }
+
+
+def _drawn(histogram: Histogram) -> dict[str, Any]:
+    most = max(histogram.counts)
+    shape = "x".join(map(str, histogram.shape))
+    low, high = f"{histogram.low:.3g}", f"{histogram.high:.3g}"
+    figures = f"mean {histogram.mean:.2g}, standard deviation {histogram.deviation:.2g}"
+    heights = [round(HISTOGRAM * count / most, 1) for count in histogram.counts]
+    return {
+        "name": histogram.name,
+        "text": f"{shape}, {figures}",
+        "low": low,
+        "high": high,
+        "bins": len(heights),
+        "bars": [(HISTOGRAM - height, height) for height in heights],
     }
 
 

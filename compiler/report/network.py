@@ -89,7 +89,7 @@ def draw(content: Content) -> Drawing:
         name = port["name"]
         line = Line(y + TITLE + LINE // 2, "input", texture)
         label = f"input {name}, {texture}"
-        cards.append(Card(None, y, _height(1), _end(name), label, (line,)))
+        cards.append(Card(None, y, _height(1), _end(name, TITLE_CHARS), label, (line,)))
         y += _height(1) + GAP
     inputs = len(cards)
     for k, group in enumerate(content.groups):
@@ -118,20 +118,26 @@ def group_title(group: Group) -> str:
 
 
 def _short_title(group: Group) -> str:
-    """Return a title that fits in a card; a folder that all names share is written once.
+    """Return a title that fits in a card.
 
-    A long one loses its start: names that frameworks write differ at their ends.
+    A folder that all names share is written once. If that is too long, only the first layer is
+    named; what is still too long loses its start, for names differ at their ends.
     """
-    names = group.layers or group.steps[-1].writes
+    first, *others = names = group.layers or group.steps[-1].writes
     folders = [name.split("/")[:-1] for name in names]
     shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
-    folder = "".join(f"{parts[0]}/" for parts in shared)
+    folder = "".join(f"{parts[0]}/" for parts in shared).removeprefix("/")
+    folder = f"/{folder}" if folder and first.startswith("/") else folder
     rest = ", ".join(name[len(folder) :] for name in names)
-    return _end(f"{folder} {rest}" if folder and len(names) > 1 else folder + rest)
+    title = f"{folder} {rest}" if folder and others else folder + rest
+    if len(title) <= TITLE_CHARS or not others:
+        return _end(title, TITLE_CHARS)
+    more = f" +{len(others)}"
+    return _end(first, TITLE_CHARS - len(more)) + more
 
 
-def _end(title: str) -> str:
-    return title if len(title) <= TITLE_CHARS else f"…{title[1 - TITLE_CHARS :]}"
+def _end(title: str, most: int) -> str:
+    return title if len(title) <= most else f"…{title[1 - most :]}"
 
 
 def _height(lines: int) -> int:

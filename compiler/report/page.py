@@ -7,6 +7,8 @@ from base64 import b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from ... import __version__
 from ...backends.replacing import check_own_file, replace_own_file
 from ...errors import count, printable
@@ -107,7 +109,7 @@ def _templates() -> Environment:
         autoescape=True,
         finalize=_shown,
     )
-    environment.filters |= {"bytes": bytes_text, "si": si_text, "short": short_text}
+    environment.filters |= {"bytes": bytes_text, "si": si_text, "folded": _folded}
     return environment
 
 
@@ -116,6 +118,11 @@ def _shown(value: Any) -> Any:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return printable(value)
     return value
+
+
+def _folded(name: str) -> Markup:
+    """Return a name that may be broken into lines after each slash."""
+    return Markup("/<wbr>").join(printable(name).split("/"))
 
 
 def _facts(content: Content) -> list[tuple[str, str]]:

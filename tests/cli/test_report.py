@@ -144,6 +144,18 @@ def test_a_model_has_the_decisions_of_explain_in_place(report, shadergen, tmp_pa
     assert page.one("h1").text == ESPCN.stem
 
 
+def test_a_model_has_histograms_of_its_weights(report, build):
+    articles = report(ESPCN, *SIZE).all("article")
+    names = [[f.one("figcaption").text for f in article.all("figure")] for article in articles]
+    assert [len(of_layer) for of_layer in names] == [2, 2, 1, 0]  # 4 biases of conv3 are too few
+    assert names[0][0].startswith("conv1/kernel16x1x5x5, mean ")
+    for figure in articles[0].all("figure"):
+        bars = [float(bar.attributes["height"]) for bar in figure.all("rect")]
+        assert len(bars) == 40
+        assert max(bars) == 100
+    assert not [f for article in report(build).all("article") for f in article.all("figure")]
+
+
 def test_a_build_and_its_model_have_the_same_passes_and_shaders(report, build):
     of_build, of_model = report(build), report(ESPCN, *SIZE)
     assert shaders(of_build) == shaders(of_model)
