@@ -209,7 +209,7 @@ def verify_model(
         shapes=plainly.array_shapes,
     )
     oracle, note = choose_reference(model, plain, reference, request)
-    notes = [note]
+    notes = note.split("\n")
     if options.define and oracle.name == "numpy":
         said = "the numpy reference uses the same definitions, so it cannot check them"
         notes += [*compiled.notes, said]
@@ -251,7 +251,7 @@ def verify_model(
             notes.append(said)
             errors.append(result)
     notes += [e.warning for e in errors]
-    lines = dict.fromkeys(line for note in notes for line in note.split("\n") if line)
+    lines = dict.fromkeys(filter(None, notes))
     first = next(iter(builds))
     return Report(
         model.name,
