@@ -153,7 +153,7 @@ def _webgpu(adapter: str) -> dict[str, Any]:
         every = extras.runtime(WEBGPU).list_adapters()
     except ShadergenError as error:
         return {"webgpu_problem": error.render()}
-    named = [info for info in every if adapter.lower() in f"{info.renderer} {info.version}".lower()]
+    named = [info for info in every if info.matches(adapter)]
     if not named:
         names = ", ".join(dict.fromkeys(info.renderer for info in every))
         return {"webgpu_problem": f"no adapter is called '{adapter}', but {names}"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import tempfile
 import weakref
 from dataclasses import dataclass, field, fields
@@ -11,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from warnings import warn
 
+from ..backends.build_folder import SCHEDULE
 from ..backends.writer import check_replaceable, write_build
 from ..errors import ShadergenError, did_you_mean
 from ..runtime_glue.python.loading import check_schedule
 from . import driver
 from .device_list import parse_devices
 from .driver import Compilation
-from .models import model_file
-from .option_parsing import parse_cut, parse_dynamic, parse_range, parse_sizes
+from .models import model_file, write_model
+from .option_parsing import invalid, parse_cut, parse_dynamic, parse_range, parse_sizes
 from .options import Options
 from .runtimes import default_device
 from .user_shader import check_writable, write_user_shader
@@ -104,6 +106,12 @@ def make_options(**options: Any) -> Options:
                 supported=", ".join(sorted(known)),
                 help=did_you_mean(name, known),
             )
+    options = {name: value for name, value in options.items() if value is not None}
+    for name in ("glsl", "mrt"):
+        if isinstance(text := options.get(name), str):
+            if not text.isdecimal():
+                raise invalid(name, text, "a number")
+            options[name] = int(text)
     size = options.get("input_size")
     if isinstance(size, str):
         options["dynamic"], others = parse_dynamic([size])
@@ -144,6 +152,14 @@ def _lists_options(function: Function) -> Function:
     return function
 
 
+class _Folder:
+    """A temporary folder, which goes with the last object that holds this one."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="shadergen-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 @dataclass(frozen=True)
 class CompiledModel(Compilation):
     """A compiled model. Call it to run it.
@@ -152,29 +168,45 @@ class CompiledModel(Compilation):
     .__call__`). The first call makes the GPU objects, which later calls use.
 
     Attributes:
-        source: what was compiled.
-        example: of the inputs of a PyTorch module.
+        source: the file of the model.
         options: how it was compiled.
     """
 
-    source: Any = field(default=None, repr=False)
-    example: Any = field(default=None, repr=False)
+    source: Path = field(default_factory=Path, repr=False)
     options: Options = field(default_factory=Options, repr=False)
+    _folder: _Folder = field(default_factory=_Folder, repr=False)  # of temporary files
+    _written: bytes = field(default=b"", repr=False)  # the schedule
+
+    @property
+    def build(self) -> Path:
+        """The folder of the build.
+
+        Raises:
+            ShadergenError: SG0605 for a user shader; SG0502 if another build is there now.
+        """
+        if self.user_shader is not None:
+            raise ShadergenError(
+                "SG0605",
+                "a user shader cannot be run or verified here",
+                why="video players run it",
+                help='compile without package="mpv"',
+            )
+        schedule = self.output / SCHEDULE
+        if not schedule.exists() or schedule.read_bytes() != self._written:
+            raise ShadergenError(
+                "SG0502",
+                f"'{self.output}' holds another build than the one that was compiled",
+                help="compile to different folders, or without a folder, and save()",
+            )
+        return self.output
 
     @cached_property
     def _session(self) -> Session:
         from .session import Session
 
-        return Session(self.output)
+        return Session(self.build)
 
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
-        if self.user_shader is not None:
-            raise ShadergenError(
-                "SG0605",
-                "a user shader cannot be called",
-                why="video players run it",
-                help='compile without package="mpv"',
-            )
+    def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         return self._session(*inputs, **named)
 
     def verify(
@@ -185,9 +217,17 @@ class CompiledModel(Compilation):
         runtime: str = "auto",
         adapter: str = "",
     ) -> Report:
-        """Compare with a reference implementation; see :func:`verify`."""
-        options = self.options
-        return _verify(self.source, self.example, options, reference, seed, runtime, adapter)
+        """Compare with a reference implementation; see :func:`verify`.
+
+        The file that the build was made from is compiled again. Changes that were made to a module
+        since then are not in it.
+        """
+        from .verification import verify_model
+
+        _ = self.build  # refuses what cannot be verified
+        return verify_model(
+            self.source, self.options, reference, seed, runtime=runtime, adapter=adapter
+        )
 
     def save(self, output: str | Path) -> None:
         """Write the build, or the user shader; an earlier one is replaced.
@@ -236,21 +276,23 @@ def compile_model(
         ShadergenError: for a mistake of the user; docs/errors.md lists the codes.
     """
     made = make_options(**options)
-    folder = None
-    if output is None:
-        folder = tempfile.TemporaryDirectory(prefix="shadergen-")
-        output = Path(folder.name) / "build"
-    with model_file(model, example) as path:
-        compiled = driver.compile_model(path, Path(output), made)
+    folder = _Folder()
+    path = folder.path / "build" if output is None else Path(output).absolute()
+    source = write_model(model, folder.path, example, _is_dynamic(made))
+    compiled = driver.compile_model(source, path, made)
     known = {f.name: getattr(compiled, f.name) for f in fields(compiled)}
-    result = CompiledModel(**known, source=model, example=example, options=made)
-    if folder is not None:
-        weakref.finalize(result, folder.cleanup)
-    return result
+    written = b"" if compiled.user_shader else (path / SCHEDULE).read_bytes()
+    return CompiledModel(**known, source=source, options=made, _folder=folder, _written=written)
+
+
+def _is_dynamic(options: Options) -> bool:
+    """Whether heights and widths of images are dynamic."""
+    return options.dynamic is not None or options.package == "mpv"
 
 
 def run(
-    build: str | Path | Compilation,
+    build: str | Path | CompiledModel,
+    /,
     *inputs: Any,
     runtime: str = "auto",
     adapter: str = "",
@@ -273,7 +315,7 @@ def run(
     """
     from .session import Session
 
-    folder = build.output if isinstance(build, Compilation) else Path(build)
+    folder = build.build if isinstance(build, CompiledModel) else Path(build)
     session = Session(folder, runtime=runtime, adapter=adapter)
     try:
         return session(*inputs, **named)
@@ -329,20 +371,9 @@ def verify(
     Raises:
         ShadergenError: if the model cannot be compiled or run. A difference raises nothing.
     """
-    options.setdefault("device", default_device(runtime))
-    return _verify(model, example, make_options(**options), reference, seed, runtime, adapter)
-
-
-def _verify(
-    model: Any,
-    example: Any,
-    options: Options,
-    reference: str,
-    seed: int,
-    runtime: str,
-    adapter: str,
-) -> Report:
     from .verification import verify_model
 
-    with model_file(model, example) as path:
-        return verify_model(path, options, reference, seed, runtime=runtime, adapter=adapter)
+    options.setdefault("device", default_device(runtime))
+    made = make_options(**options)
+    with model_file(model, example, _is_dynamic(made)) as path:
+        return verify_model(path, made, reference, seed, runtime=runtime, adapter=adapter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import tempfile
 import warnings
@@ -22,34 +23,42 @@ SUPPORTED = "a path, a torch.nn.Module, a keras.Model, or an onnx.ModelProto"
 
 
 @contextmanager
-def model_file(model: Any, example: Any = None) -> Iterator[Path]:
-    """Yield the path of a file that holds a model; the file of an object exists while in use.
+def model_file(model: Any, example: Any = None, dynamic: bool = False) -> Iterator[Path]:
+    """Yield the path of a file that holds a model, as :func:`write_model`, for a while."""
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+        yield write_model(model, Path(folder), example, dynamic)
+
+
+def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = False) -> Path:
+    """Return the path of a file that holds a model: its own, or one that is written.
 
     Args:
         model: a path, a ``torch.nn.Module``, a ``keras.Model``, or an ``onnx.ModelProto``.
+        folder: for the file of an object.
         example: of the inputs of a PyTorch module: a tensor or an array, a tuple of them, or a
             dictionary by the names of ``forward``'s parameters. Its shapes are those of the model's
             inputs.
+        dynamic: export images of a PyTorch module, which are tensors of rank 4, with dynamic
+            heights and widths.
 
     Raises:
         ShadergenError: SG0301 for other objects, and for an example that is missing or superfluous;
             SG0606 where a package is missing; SG0102 where the model's own framework cannot write
-            it.
+            it; SG0207 for a module that cannot have dynamic sizes.
     """
-    if isinstance(model, (str, Path)):
-        _no_example(example)
-        yield Path(model)
-        return
-    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-        yield _written(model, example, Path(folder) / _stem(model))
-
-
-def _written(model: Any, example: Any, path: Path) -> Path:
-    """Write a model to a file; the suffix of the path is added."""
     kinds = {f"{c.__module__.partition('.')[0]}.{c.__name__}" for c in type(model).__mro__}
+    path = folder / _stem(model)
     if "torch.Module" in kinds:
-        return _export(model, example, path.with_suffix(".onnx"))
-    _no_example(example)
+        return _export(model, example, path.with_suffix(".onnx"), dynamic)
+    if example is not None:
+        raise ShadergenError(
+            "SG0301",
+            "only a PyTorch module takes an example of its inputs",
+            why="other models declare the shapes of their inputs",
+            help="leave example out; input_size sets sizes that a model leaves open",
+        )
+    if isinstance(model, (str, os.PathLike)):
+        return Path(model)
     if {"keras.Model", "tf_keras.Model", "tensorflow.Model"} & kinds:
         path = path.with_suffix(".keras")
         with _framework("Keras", "save this model"):
@@ -60,6 +69,9 @@ def _written(model: Any, example: Any, path: Path) -> Path:
 
         path = path.with_suffix(".onnx")
         large = model.ByteSize() >= onnx.checker.MAXIMUM_PROTOBUF
+        if large:  # saving moves the weights out of the model: out of a copy
+            whole, model = model, onnx.ModelProto()
+            model.CopyFrom(whole)
         onnx.save(model, path, save_as_external_data=large)
         return path
     raise ShadergenError(
@@ -67,7 +79,7 @@ def _written(model: Any, example: Any, path: Path) -> Path:
     )
 
 
-def _export(module: Any, example: Any, path: Path) -> Path:
+def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
     """Export a PyTorch module in evaluation mode to ONNX; leave its own modes as they were."""
     if example is None:
         raise ShadergenError(
@@ -95,12 +107,55 @@ def _export(module: Any, example: Any, path: Path) -> Path:
                 args = tuple(map(tensor, given.args))
                 kwargs = {name: tensor(v) for name, v in given.kwargs.items()}
                 module(*args, **kwargs)
-            with _framework("PyTorch", "export this module"):
-                torch.onnx.export(module, args, path, kwargs=kwargs, dynamo=True, verbose=False)
+            sizes = " with dynamic heights and widths" if dynamic else ""
+            with _framework("PyTorch", f"export this module{sizes}"):
+                shapes = _dynamic_shapes(given) if dynamic else None
+                program = torch.export.export(
+                    module, args, kwargs, dynamic_shapes=shapes, strict=False
+                )
+                if shapes:
+                    _check_dynamic(program)
+                torch.onnx.export(program, (), path, dynamo=True, verbose=False)
     finally:
         for each, training in modes:
             each.training = training
     return path
+
+
+def _dynamic_shapes(given: inspect.BoundArguments) -> dict[str, Any] | None:
+    """Return what is dynamic of a module's inputs: heights and widths of images.
+
+    Otherwise an export holds the example's sizes as numbers wherever ``forward`` computes with
+    them. Of a size that cannot change, PyTorch says so.
+    """
+    from torch.export import Dim
+
+    def of(value: Any) -> Any:
+        return {2: Dim.DYNAMIC, 3: Dim.DYNAMIC} if len(getattr(value, "shape", ())) == 4 else None
+
+    shapes = {
+        name: tuple(map(of, value)) if isinstance(value, tuple) else of(value)
+        for name, value in given.arguments.items()
+    }
+    return shapes if any(shapes.values()) else None
+
+
+def _check_dynamic(program: Any) -> None:
+    """Refuse what PyTorch would export as it is at the example's size, without a word.
+
+    Raises:
+        ShadergenError: SG0207 for adaptive pooling to more than one element.
+    """
+    for node in program.graph.nodes:
+        name = str(node.target).partition(".")[2].partition(".")[0]
+        if name.startswith("adaptive_") and any(size != 1 for size in node.args[1]):
+            size = "x".join(map(str, node.args[1]))
+            raise ShadergenError(
+                "SG0207",
+                f"{name} to {size} needs a fixed size",
+                why="PyTorch exports its windows at the size of the example",
+                help="leave input_size out: the build then takes the example's size",
+            )
 
 
 @contextmanager
@@ -108,6 +163,8 @@ def _framework(name: str, verb: str) -> Iterator[None]:
     """Say of an error that it is the framework's, and what was its first cause."""
     try:
         yield
+    except ShadergenError:
+        raise
     except Exception as error:
         first: BaseException = error
         while first.__cause__ is not None:
@@ -119,16 +176,6 @@ def _framework(name: str, verb: str) -> Iterator[None]:
             why=f"{type(first).__name__}: {text.partition(chr(10))[0]}",
             help=f"make it work with {name} alone first",
         ) from error
-
-
-def _no_example(example: Any) -> None:
-    if example is not None:
-        raise ShadergenError(
-            "SG0301",
-            "only a PyTorch module takes an example of its inputs",
-            why="other models declare the shapes of their inputs",
-            help="leave example out; input_size sets sizes that a model leaves open",
-        )
 
 
 def _stem(model: Any) -> str:

@@ -10,14 +10,14 @@ from .pass_table import COLUMNS, pass_cells
 from .size_texts import at_defaults
 
 if TYPE_CHECKING:
-    from .driver import Compilation
+    from .face import CompiledModel
 
 
-def html(compiled: Compilation) -> str:
+def html(compiled: CompiledModel) -> str:
     """Return a table of the GPU passes, each with its shader to unfold."""
     if compiled.user_shader is not None:
         return _unfolded("user shader", compiled.user_shader.text)
-    found = inspect_build(compiled.output)
+    found = inspect_build(compiled.build)
     sources = compiled.files.shaders
     steps = at_defaults(compiled.files.schedule)["passes"]
     rows = "".join(

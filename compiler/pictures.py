@@ -36,25 +36,38 @@ def read_picture(path: Path) -> Any:
     pillow = extras.pillow()
     try:
         with pillow.open(path) as stored:
-            image, profile = _upright(stored), stored.info.get(PROFILE)
-            if image.mode.startswith("I;16"):  # Pillow would clip, not scale
-                deep = np.asarray(image).astype(np.float64)
-                image = pillow.fromarray(np.round(deep / 257).astype(np.uint8), "L")
-            if image.mode in ("I", "F"):
-                raise ShadergenError(
-                    "SG0605",
-                    f"'{path}' has 32-bit pixels of unknown range",
-                    supported="pictures of 8 or 16 bits; other data in .npz or .npy",
-                )
-            gray = image.mode in ("1", "L")
-            alpha = image.mode in ("RGBA", "LA", "PA")
-            picture = image.convert("L" if gray else "RGBA" if alpha else "RGB")
-            picture.info = {} if profile is None else {PROFILE: profile}
-            return picture
+            return normalised(stored, f"'{path}'")
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
         raise ShadergenError(
             "SG0101", f"cannot read '{path}' as a picture", why=reason(error)
         ) from None
+
+
+def normalised(stored: Any, what: str) -> Any:
+    """Return a PIL image upright and in mode L, RGB or RGBA, with its ICC profile.
+
+    Args:
+        stored: the image, as opened.
+        what: the image, for the message.
+
+    Raises:
+        ShadergenError: SG0605 when its values have no known range.
+    """
+    image, profile = _upright(stored), stored.info.get(PROFILE)
+    if image.mode.startswith("I;16"):  # Pillow would clip, not scale
+        deep = np.asarray(image).astype(np.float64)
+        image = extras.pillow().fromarray(np.round(deep / 257).astype(np.uint8), "L")
+    if image.mode in ("I", "F"):
+        raise ShadergenError(
+            "SG0605",
+            f"{what} has 32-bit pixels of unknown range",
+            supported="pictures of 8 or 16 bits; other data in .npz or .npy",
+        )
+    gray = image.mode in ("1", "L")
+    alpha = image.mode in ("RGBA", "LA", "PA")
+    picture = image.convert("L" if gray else "RGBA" if alpha else "RGB")
+    picture.info = {} if profile is None else {PROFILE: profile}
+    return picture
 
 
 def _upright(image: Any) -> Any:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import inspect
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from PIL import Image
 from support import refusal as refused
 
 import shadergen
-from shadergen.compiler.face import CompileOptions
+from shadergen.compiler.face import CompileOptions, make_options
 from shadergen.compiler.options import Options
 
 torch = pytest.importorskip("torch")
@@ -113,6 +116,127 @@ def test_sizes_follow_the_image_in_a_dynamic_build(upscaler, image):
         np.testing.assert_allclose(dynamic(other), expected(upscaler, other), atol=1e-6)
 
 
+class Sizes(torch.nn.Module):
+    """Computes with the size of its input, which an export must not hold as numbers."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, x: Any) -> Any:
+        height, width = x.shape[2:]
+        if self.kind == "scaled":
+            return x * height
+        if self.kind == "mean":
+            return x - x.sum((2, 3), keepdim=True) / (height * width)
+        if self.kind == "cut":
+            return x[:, :, : height - 1]
+        small = torch.nn.functional.interpolate(x, scale_factor=0.5)
+        return torch.nn.functional.interpolate(small, size=(height, width), mode="bilinear")
+
+
+@pytest.mark.parametrize("kind", ["scaled", "mean", "cut", "resized"])
+def test_modules_compute_with_the_size_of_a_dynamic_input(kind):
+    module = Sizes(kind)
+    build = shadergen.compile_model(
+        module, example=torch.rand(1, 3, 8, 12), input_size="dynamic", validate=False
+    )
+    for height, width in ((8, 12), (16, 20)):
+        x = torch.rand(1, 3, height, width)
+        np.testing.assert_allclose(build(x), expected(module, x), atol=1e-5)
+
+
+def test_windows_of_a_fixed_number_are_refused_at_dynamic_sizes():
+    x = torch.rand(1, 3, 8, 12)
+    for size in (2, (1, 3)):
+        module = torch.nn.AdaptiveAvgPool2d(size)
+        call = partial(shadergen.compile_model, module, example=x, input_size="dynamic")
+        assert "error[SG0207]: adaptive_avg_pool2d to " in refusal(call)
+        build = shadergen.compile_model(module, example=x, validate=False)
+        np.testing.assert_allclose(build(x), expected(module, x), atol=1e-6)
+    mean = torch.nn.AdaptiveAvgPool2d(1)
+    build = shadergen.compile_model(mean, example=x, input_size="dynamic", validate=False)
+    other = torch.rand(1, 3, 14, 6)
+    np.testing.assert_allclose(build(other), expected(mean, other), atol=1e-6)
+
+
+def test_threads_take_turns(build, upscaler):
+    wrong = []
+    module = torch.nn.Conv2d(3, 3, 1)
+    second = shadergen.compile_model(module, example=torch.rand(1, 3, 8, 8), validate=False)
+
+    def work(seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(10):
+            x = torch.rand(1, 3, 8, 8, generator=generator)
+            with torch.no_grad():
+                if np.abs(second(x) - module(x).numpy()).max() > 1e-5:
+                    wrong.append(seed)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert not wrong
+    work(9)
+    assert not wrong
+    assert build(torch.zeros(1, 3, 24, 40)).shape == (1, 3, 48, 80)
+
+
+def test_another_build_in_the_folder_is_refused(tmp_path, image):
+    first = shadergen.compile_model(torch.nn.ReLU(), tmp_path / "b", image, validate=False)
+    page = first._repr_html_()
+    second = shadergen.compile_model(torch.nn.Tanh(), tmp_path / "b", image, validate=False)
+    for call in (first, partial(shadergen.run, first), lambda _: first._repr_html_()):
+        assert "holds another build than the one that was compiled" in refusal(call, image)
+    np.testing.assert_allclose(second(image), np.tanh(image.numpy()), atol=1e-6)
+    first.save(tmp_path / "first")
+    np.testing.assert_array_equal(shadergen.run(tmp_path / "first", image), image.numpy())
+    assert "<table>" in page
+
+
+def test_verify_takes_the_model_that_was_compiled(image):
+    module = torch.nn.Conv2d(3, 3, 1)
+    build = shadergen.compile_model(module, example=image, validate=False)
+    with torch.no_grad():
+        before = module(image).numpy()
+        module.weight *= 5
+    np.testing.assert_allclose(build(image), before, atol=1e-5)
+    assert build.verify().ok
+    assert copy(build)(image).shape == before.shape
+
+
+def test_pillow_images_are_read_as_files_are(tmp_path):
+    identity = shadergen.compile_model(
+        torch.nn.Identity(), example=torch.rand(1, 1, 4, 8), validate=False
+    )
+    deep = np.full((4, 8), 32768, np.uint16)
+    assert np.asarray(identity(Image.fromarray(deep))).tolist() == [[128] * 8] * 4
+    for mode in ("I", "F"):
+        assert "32-bit pixels of unknown range" in refusal(identity, Image.new(mode, (8, 4)))
+    turned = Image.new("L", (4, 8))
+    turned.getexif()[0x0112] = 6
+    turned.save(tmp_path / "turned.jpg", exif=turned.getexif())
+    assert identity(Image.open(tmp_path / "turned.jpg")).size == (8, 4)
+
+
+def test_large_models_in_memory_stay_whole(monkeypatch):
+    weight = onnx.numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[1,64] x) => (float[1,64] y)'
+        " { y = MatMul(x, w) }"
+    )
+    model.graph.initializer.append(weight)
+    before = model.SerializeToString()
+    monkeypatch.setattr(onnx.checker, "MAXIMUM_PROTOBUF", 1000)
+    build = shadergen.compile_model(model, validate=False)
+    assert model.SerializeToString() == before
+    assert build.verify().ok
+
+
+def test_options_are_read_as_the_command_line_reads_them():
+    assert make_options(glsl="310", mrt="2", device=None) == make_options(glsl=310, mrt=2)
+    assert "SG0301" in refusal(lambda: make_options(mrt="two"))
+
+
 def test_pictures_give_pictures(build, upscaler, image):
     pixels = (image[0].permute(1, 2, 0).numpy() * 255).astype(np.uint8)
     found = build(Image.fromarray(pixels))
@@ -168,7 +292,8 @@ def test_user_shaders_are_files_for_players(upscaler, image, tmp_path):
     shader = shadergen.compile_model(
         upscaler, tmp_path / "net.glsl", example=image, input_size="dynamic", package="mpv"
     )
-    assert "video players run it" in refusal(shader, image)
+    for call in (shader, lambda _: shader.verify(), partial(shadergen.run, shader)):
+        assert "video players run it" in refusal(call, image)
     shader.save(tmp_path / "other.glsl")
     assert (tmp_path / "other.glsl").read_bytes() == (tmp_path / "net.glsl").read_bytes()
     assert "//!HOOK" in shader._repr_html_()
@@ -193,6 +318,10 @@ def test_wrong_inputs_are_refused(build, image):
     assert "input 'image' has no array" in refusal(build)
     assert "takes 1 inputs, not 2" in refusal(build, image, image)
     assert "not 1x3x5x5" in refusal(build, image[:, :, :5, :5])
+    assert "input 'image' is given twice" in refusal(lambda: build(image, image=image))
+    assert "input 'image' is no array" in refusal(build, [[1, 2], [3]])
+    half = image.to(torch.bfloat16)
+    np.testing.assert_array_equal(build(half), build(half.float()))
 
 
 def test_functions_list_their_options():

@@ -49,6 +49,9 @@ class HeadlessContext:
         """Describe the device."""
         return query_device(self.device)
 
+    def release(self) -> None:
+        """Do nothing: all threads may use a device, unlike a GL context."""
+
     def close(self) -> None:
         """Destroy the device and all that it has made."""
         self.device.destroy()
@@ -87,6 +90,11 @@ def _none(why: object) -> ShadergenError:
     )
 
 
+def _title(adapter: Any) -> str:
+    info = query_device(adapter)
+    return f"{info.renderer}, {info.version}"
+
+
 def _adapter(wgpu: Any, name: str) -> Any:
     try:
         if not name:
@@ -99,11 +107,11 @@ def _adapter(wgpu: Any, name: str) -> Any:
     except Exception as error:  # wgpu's own class for a machine without adapters is private
         raise _none(error) from None
     for adapter in adapters:
-        if name.lower() in adapter.summary.lower():
+        if query_device(adapter).matches(name):
             return adapter
     raise ShadergenError(
         "SG0601",
         f"no WebGPU adapter is called '{name}'",
-        supported="\n".join(a.summary for a in adapters) or "none: there is no adapter",
+        supported="\n".join(map(_title, adapters)) or "none: there is no adapter",
         help=f"install {_DRIVERS}" if not adapters else "",
     )

@@ -52,6 +52,10 @@ class DeviceInfo:
         """What it is, for messages."""
         return f"WebGPU on {self.backend}"
 
+    def matches(self, name: str) -> bool:
+        """Whether a name that a user gives, in any case, is part of the adapter's and backend's."""
+        return name.lower() in f"{self.renderer} {self.version}".lower()
+
     @property
     def draws_float(self) -> bool:
         """Whether 32-bit float textures are color-renderable."""
