@@ -22,6 +22,10 @@ __version__ = "0.1.0"
 __all__ = ["InternalError", "ShadergenError", "compile_model", "load", "run", "verify"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name in ("compile_model", "load", "run", "verify"):
         return getattr(import_module(".compiler.face", __name__), name)

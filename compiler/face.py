@@ -53,7 +53,7 @@ class CompileOptions(TypedDict, total=False):
     input_range: str | tuple[float, float]
     inputs: str | Sequence[str]
     outputs: str | Sequence[str]
-    device: str
+    device: str | Sequence[str]
     glsl: int
     precision: str
     calibrate: str | Path
@@ -118,6 +118,8 @@ def make_options(**options: Any) -> Options:
         options["input_size"] = parse_sizes(others)
     elif isinstance(size, (tuple, list)):
         options["input_size"] = {"": tuple(size)}
+    if isinstance(options.get("device"), (list, tuple)):
+        options["device"] = ",".join(options["device"])
     if isinstance(options.get("device"), str):
         options["device"], variants = parse_devices(options["device"])
         options.setdefault("variants", variants)
@@ -207,6 +209,21 @@ class CompiledModel(Compilation):
         return Session(self.build)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
+        """Run the build once.
+
+        Args:
+            inputs: arrays of numpy or tensors of PyTorch, in the order of the build's inputs and in
+                the model's own shapes. The input of a network from picture to picture may be a
+                Pillow image.
+            named: inputs by their names.
+
+        Returns:
+            The output: a numpy array, or a Pillow image for a Pillow image. Several outputs are a
+            dictionary of arrays by name.
+
+        Raises:
+            ShadergenError: SG0605 for inputs that do not fit the build, SG06xx where it cannot run.
+        """
         return self._session(*inputs, **named)
 
     def verify(
@@ -270,11 +287,14 @@ def compile_model(
         output: the folder or file to write; an earlier one is replaced if compilation succeeds. By
             default a temporary folder that the result keeps: see :meth:`CompiledModel.save`.
         example: of the inputs of a PyTorch module (:func:`.models.model_file`).
-        options: as :class:`CompileOptions` lists them.
+        options: as :class:`CompileOptions` lists them. Without ``output`` and ``device``, the
+            build is for WebGPU if only the package for WebGPU is installed.
 
     Raises:
         ShadergenError: for a mistake of the user; docs/errors.md lists the codes.
     """
+    if output is None:  # for this machine
+        options.setdefault("device", default_device("auto"))
     made = make_options(**options)
     folder = _Folder()
     path = folder.path / "build" if output is None else Path(output).absolute()

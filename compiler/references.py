@@ -279,6 +279,8 @@ def choose_reference(
                 return OnnxReference(model, request), ""
             kind = KerasReference if name == "keras" else TensorFlowReference
             return kind(model, graph, request), "\n".join(failures)
+        except ModuleNotFoundError as error:
+            failures.append(f"{name} is not installed ({error}): pip install {name}")
         except Exception as error:  # any failure of somebody else's loader
             failures.append(f"{name} cannot run this model: {shortened(error)}")
     if wanted != "auto":

@@ -100,6 +100,20 @@ class Report:
     def ok(self) -> bool:
         return all(o.ok for o in self.outputs)
 
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        """One line for each output, as for people."""
+        lines = [
+            f"{o.name} {'x'.join(map(str, o.shape))}: {'ok' if o.ok else 'differs'}, largest error "
+            f"{o.max_error:.3g}, at most {o.bound:.3g}"
+            for o in self.outputs
+        ]
+        what = f"{'matches' if self.ok else 'differs from'} {self.reference}"
+        lines.append(f"{what}: {self.passes} GPU passes in {self.precision} on {self.renderer}")
+        return "\n".join(map(printable, [*lines, *filter(None, self.note.split("\n"))]))
+
 
 def run_build(
     folder: Path,

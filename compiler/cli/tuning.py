@@ -81,7 +81,7 @@ def _print_session(session: Session, path: Path) -> None:
     if session.outcomes:
         print_table(table)
         echo(
-            f"tuning made these layers {_number(session.gain())}x faster; rank correlation of "
+            f"tuning made these layers {_gain(session.gain())}; rank correlation of "
             f"predicted and measured times: {_number(session.correlation())} overall, "
             f"{_number(session.correlation_within())} among the candidates of a layer"
         )
@@ -97,6 +97,10 @@ def _print_session(session: Session, path: Path) -> None:
 
 def _milliseconds(nanoseconds: float | None) -> str:
     return "-" if nanoseconds is None else short_text(nanoseconds / 1e6)
+
+
+def _gain(gain: float | None) -> str:
+    return f"{_number(gain)}x faster" if gain is None or gain >= 1 else f"{1 / gain:.2f}x slower"
 
 
 def _number(value: float | None) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ..schedule import Build
 
+# Types of adapters without timestamps. Mesa's lavapipe writes those of a dispatch before its end.
+UNTIMED = ("CPU",)
 _DRIVERS = "a driver of Vulkan (Debian: apt-get install mesa-vulkan-drivers), Metal or Direct3D 12"
 
 
@@ -33,7 +35,8 @@ class HeadlessContext:
 
     def __init__(self, adapter: str = "") -> None:
         chosen = _adapter(load_wgpu(), adapter)
-        features = [name for name in (F16, TIMESTAMPS) if name in chosen.features]
+        wanted = (F16,) if chosen.info["adapter_type"] in UNTIMED else (F16, TIMESTAMPS)
+        features = [name for name in wanted if name in chosen.features]
         self.device: Any = chosen.request_device_sync(
             required_features=features, required_limits=dict(chosen.limits)
         )

@@ -92,6 +92,9 @@ def directory_error(path: Path) -> ShadergenError:
         "SG0102",
         f"'{path.name or path}' is a folder, not a model file",
         supported=f"{FORMATS}; ONNX .onnx",
+        help="this is a build: give the model that it was made from"
+        if (path / "schedule.json").exists()
+        else "",
     )
 
 
