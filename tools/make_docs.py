@@ -26,6 +26,7 @@ from shadergen.backends.shader.expressions import Variable
 from shadergen.backends.shader.formulas import Formulas
 from shadergen.backends.shader.types import VEC4
 from shadergen.compiler.cli import cli
+from shadergen.compiler.cli.help import groups
 from shadergen.compiler.definitions import CALLABLE
 from shadergen.compiler.frontends.keras.layers.named_activations import ACTIVATIONS, OVER_AN_AXIS
 from shadergen.compiler.frontends.keras.layers.table import LAYERS
@@ -204,22 +205,52 @@ def _camel_case(key: str) -> str:
 
 
 def options(command: str) -> Callable[[], str]:
+    """Return what writes the tables of a command's options, a table for each group.
+
+    Options that mean the same as those of compile are only named.
+    """
+
     def part() -> str:
-        rows = []
-        for p in cli.commands[command].params:
-            if not isinstance(p, click.Option) or p.hidden:
-                continue
-            value = names(getattr(p.type, "choices", ()))
-            if not value and not p.is_flag:
-                value = code(p.metavar or p.type.name.upper())
-            if isinstance(p.show_default, str):
-                value += f"; default: {p.show_default}"
-            elif p.show_default and p.default is not None:
-                value += f"; default {code(str(p.default))}"
-            rows.append((names(reversed(p.opts)), value, p.help or ""))
-        return table(("option", "value", "meaning"), rows)
+        explained = [] if command == "compile" else [_row(p) for p in _shown("compile")]
+        shown = [p for p in _shown(command) if _row(p) not in explained]
+        context = click.Context(cli.commands[command])
+        parts = []
+        for title, group in groups(cli.commands[command], context):
+            rows = [_row(p) for p in group if p in shown]
+            if rows:
+                head = f"**{title}**\n\n" if command == "compile" else ""
+                parts.append(head + table(("option", "value", "meaning"), rows))
+        if command != "compile":
+            parts = [_joined(parts)] if parts else []
+            same = [p.opts[-1] for p in _shown(command) if p not in shown]
+            if same:
+                parts.append(f"As for [`compile`](#compile): {names(same)}.")
+        return "\n\n".join(parts)
 
     return part
+
+
+def _shown(command: str) -> list[click.Option]:
+    """Return the options of a command that its documentation explains."""
+    options = (p for p in cli.commands[command].params if isinstance(p, click.Option))
+    return [p for p in options if not p.hidden and p.name != "help_all"]
+
+
+def _row(p: click.Option) -> tuple[str, str, str]:
+    value = names(getattr(p.type, "choices", ()))
+    if not value and not p.is_flag:
+        value = code(p.metavar or p.type.name.upper())
+    if isinstance(p.show_default, str):
+        value += f"; default: {p.show_default}"
+    elif p.show_default and p.default is not None:
+        value += f"; default {code(str(p.default))}"
+    return names(reversed(p.opts)), value, p.help or ""
+
+
+def _joined(tables: Sequence[str]) -> str:
+    """Return tables with the same head as one."""
+    first, *others = tables
+    return "\n".join((first, *(row for t in others for row in t.split("\n")[2:])))
 
 
 PARTS: dict[str, Callable[[], str]] = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,8 @@ import rich_click as click
 from ...backends.user_shader.hooks import STAGES, UPSCALE_FROM
 from ...errors import ShadergenError, count, few
 from ..choices import EMBEDDINGS, PACKAGES, REFERENCES
+from .help import command
+from .model_files import keep_making, model_argument, model_file
 from .options import compile_options, is_given, runtime_options, to_options
 from .output import (
     bytes_text,
@@ -36,11 +40,12 @@ if TYPE_CHECKING:
 EXIT_DIFFERS = 1
 
 
-@click.command(
+@command(
     "compile",
+    short_help="Compile a model into shaders, weights and a schedule, or into a user shader.",
     epilog="Example: [bold]shadergen compile espcn_x2.h5 -o build/ --input-size 360x640[/bold]",
 )
-@click.argument("model", type=click.Path(path_type=Path))
+@model_argument
 @click.option(
     "-o",
     "--output",
@@ -54,8 +59,8 @@ EXIT_DIFFERS = 1
     type=click.Choice(PACKAGES),
     default="build",
     show_default=True,
-    help="What to write. build: a folder for the runtimes; mpv: a user shader for mpv and "
-    "libplacebo, one file for pictures of any size.",
+    help="A folder for the runtimes, or a user shader for video players. build: a folder; mpv: a "
+    "user shader for mpv and libplacebo, one file for pictures of any size.",
 )
 @click.option(
     "--hook",
@@ -119,12 +124,18 @@ EXIT_DIFFERS = 1
     help="Also run the user shader on a picture, in FFmpeg's libplacebo filter. The result is "
     "written beside the shader as NAME.preview.png.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Compile again whenever the model's file changes. An error keeps the earlier build.",
+)
 @click.option("--explain", is_flag=True, help="Print each decision of the compiler and its reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def compile_command(
     model: Path,
     output: Path,
     preview: Path | None,
+    watch: bool,
     explain: bool,
     as_json: bool,
     **flags: Any,
@@ -133,15 +144,35 @@ def compile_command(
 
     With --target mpv, compile it into a user shader for mpv and libplacebo.
     """
-    from ..driver import compile_model
-    from ..inspection import peak_bytes
-    from ..size_texts import at_defaults
-
     options = to_options(flags)
     if preview is not None and options.package != "mpv":
         why = "builds run on OpenGL, without FFmpeg"
         help = f"shadergen run {output} {preview} -o result.png"
         raise ShadergenError("SG0301", "--preview needs --target mpv", why=why, help=help)
+    if not watch:
+        with model_file(model) as path:
+            _compile(path, output, options, preview, explain, as_json)
+        return
+    if str(model) == "-":
+        raise ShadergenError("SG0301", "--watch needs a file", why="standard input is read once")
+    others = [*options.define, *filter(None, (options.tuning,))]
+    once = partial(_compile, model, output, options, preview, explain, as_json)
+    keep_making(once, model, others, time.sleep)
+
+
+def _compile(
+    model: Path,
+    output: Path,
+    options: Options,
+    preview: Path | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Compile a file, and print what came of it."""
+    from ..driver import compile_model
+    from ..inspection import peak_bytes
+    from ..size_texts import at_defaults
+
     with progress_line() as progress:
         result = compile_model(model, output, options, progress)
     if as_json:
@@ -259,8 +290,11 @@ def _print_decisions(result: Compilation) -> None:
     print_table(table)
 
 
-@click.command(epilog="Example: [bold]shadergen verify model.onnx --input-size 360x640[/bold]")
-@click.argument("model", type=click.Path(path_type=Path))
+@command(
+    short_help="Compile a model, run it, and compare the results with a reference.",
+    epilog="Example: [bold]shadergen verify model.onnx --input-size 360x640[/bold]",
+)
+@model_argument
 @compile_options
 @click.option(
     "--reference",
@@ -318,8 +352,8 @@ def verify(
         from ..running import read_arrays
 
         arrays = read_arrays(given)
-    with progress_line() as progress:
-        report = verify_model(model, options, reference, seed, arrays, progress, runtime, adapter)
+    with progress_line() as progress, model_file(model) as path:
+        report = verify_model(path, options, reference, seed, arrays, progress, runtime, adapter)
     if as_json:
         data = asdict(report) | {"ok": report.ok}
         for entry, o in zip(data["outputs"], report.outputs, strict=True):

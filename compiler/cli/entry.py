@@ -11,6 +11,7 @@ import rich_click as click
 from ... import __version__
 from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
 from .compiling import EXIT_DIFFERS, compile_command, verify
+from .help import COMMAND_GROUPS, with_suggestion
 from .inspecting import inspect
 from .machine import doctor, ops, paths
 from .measuring import bench
@@ -33,6 +34,9 @@ click.rich_click.SHOW_ARGUMENTS = True
 click.rich_click.GROUP_ARGUMENTS_OPTIONS = True
 click.rich_click.TEXT_MARKUP = "rich"
 click.rich_click.MAX_WIDTH = 100
+click.rich_click.COMMAND_GROUPS = {
+    "shadergen": [{"name": n, "commands": list(c)} for n, c in COMMAND_GROUPS.items()]
+}
 
 
 def main() -> None:
@@ -43,6 +47,8 @@ def main() -> None:
     except click.Abort:
         sys.exit(130)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            error = with_suggestion(error)
         error.show()
         sys.exit(error.exit_code)
     except ShadergenError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ..pass_table import COLUMNS, pass_cells
+from .help import command
 from .options import inspect_options, model_or_build, to_options
 from .output import (
     bytes_text,
@@ -30,9 +31,10 @@ OF_BUILDS = {"path", "device", "variant", "as_json"}  # options of the command t
 UNITS: tuple[Unit, ...] = ("arithmetic", "textures", "memory", "render targets")
 
 
-@click.command(
+@command(
+    short_help="Show the GPU passes of a build or model: work, memory, predicted times.",
     epilog="Examples: [bold]shadergen inspect build/ --device mali-valhall[/bold]; "
-    "[bold]shadergen inspect model.onnx --input-size 360x640 --device adreno-6xx[/bold]"
+    "[bold]shadergen inspect model.onnx --input-size 360x640 --device adreno-6xx[/bold]",
 )
 @click.argument("path", metavar="BUILD|MODEL", type=click.Path(path_type=Path))
 @inspect_options

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import rich_click as click
 
+from .completion import operators
+from .help import command
 from .options import runtime_options
 from .output import echo, new_table, print_json, print_table
 
 
-@click.command(
+@command(
+    short_help="Show the installed packages, GPUs and their limits.",
     epilog="Example: [bold]shadergen doctor --save mine.json[/bold], then "
-    "[bold]shadergen compile model.h5 -o build/ --device mine.json[/bold]"
+    "[bold]shadergen compile model.h5 -o build/ --device mine.json[/bold]",
 )
 @click.option(
     "--save",
@@ -52,8 +55,11 @@ def doctor(save: Path | None, runtime: str, adapter: str, as_json: bool) -> None
         echo(f"{save}: use it with --device {save}", err=as_json)
 
 
-@click.command(epilog="Example: [bold]shadergen ops pool[/bold]")
-@click.argument("pattern", default="", metavar="[NAME]")
+@command(
+    short_help="Find operators, layers and functions by name, PyTorch's names included.",
+    epilog="Example: [bold]shadergen ops pool[/bold]",
+)
+@click.argument("pattern", default="", metavar="[NAME]", shell_complete=operators)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def ops(pattern: str, as_json: bool) -> None:
     """List the implemented operators, layers and functions, or those whose name contains NAME.
@@ -72,10 +78,11 @@ def ops(pattern: str, as_json: bool) -> None:
     print_table(table)
 
 
-@click.command(
+@command(
+    short_help="Show where the runtimes are installed.",
     epilog="Example, in a CMakeLists.txt: [bold]execute_process(COMMAND shadergen paths --cmake "
     "OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)[/bold], then "
-    "[bold]add_subdirectory(${runtime} shadergen)[/bold]"
+    "[bold]add_subdirectory(${runtime} shadergen)[/bold]",
 )
 @click.option("--cmake", "which", flag_value="cmake", help="The folder for add_subdirectory().")
 @click.option("--include", "which", flag_value="include", help="The headers of the C++ runtime.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ...errors import ShadergenError
+from .help import command
 from .options import is_given, measuring_options, runtime_options
 from .output import (
     bytes_text,
@@ -31,7 +32,10 @@ DEFAULT_SIZE = "360x640"
 DEAREST = 10  # passes of a build in the table
 
 
-@click.command(epilog="Example: [bold]shadergen bench build/ other-build/ --chart bench.svg[/bold]")
+@command(
+    short_help="Measure builds: start-up, frames, passes, and the GPU's peak rates.",
+    epilog="Example: [bold]shadergen bench build/ other-build/ --chart bench.svg[/bold]",
+)
 @click.argument("builds", metavar="BUILD...", nargs=-1, required=True,
                 type=click.Path(path_type=Path))  # fmt: skip
 @click.option(

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from ...errors import ShadergenError
 from ..choices import CHOICES, GLSL_VERSIONS, RUNTIMES
+from .completion import device_profiles
 from .output import echo
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def _with_options(
             "input_size",
             metavar="HxW",
             multiple=True,
-            help="Size of a dynamic input: HxW or the whole shape; NAME=HxW,NAME=HxW for several "
-            "inputs. 'dynamic' makes one build for all sizes, 'dynamic:HxW' also sets its initial "
-            "size.",
+            help="Size of a dynamic input: HxW, the whole shape, or 'dynamic'. NAME=HxW,NAME=HxW "
+            "for several inputs. 'dynamic' makes one build for all sizes, 'dynamic:HxW' also sets "
+            "its initial size.",
         ),
         click.option(
             "--input-value",
@@ -102,11 +103,12 @@ def _with_options(
             default="gles30",
             show_default=device_default,
             metavar="PROFILE",
-            help="Device profile: a class of devices (gles30, webgl2-min, gles31-mobile ...), a "
-            "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; shadergen doctor names the "
-            "installed GPU's family), or a file from shadergen doctor --save. A list with commas "
-            "makes one build with variants. With --target mpv, a family of GPUs: it chooses the "
-            "stage and the render targets of each pass.",
+            shell_complete=device_profiles,
+            help="Device profile, or several: one build with variants. A class of devices "
+            "(gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
+            "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
+            "shadergen doctor --save. A list has commas between the profiles. With --target mpv, "
+            "a family of GPUs: it chooses the stage and the render targets of each pass.",
         ),
         click.option(
             "--glsl",
@@ -119,8 +121,9 @@ def _with_options(
             type=click.Choice(CHOICES["precision"]),
             default="highp",
             show_default=True,
-            help="Arithmetic and storage: highp is fp32, mediump is fp16, auto uses fp16 where no "
-            "value can overflow it and the estimated error of the outputs stays small.",
+            help="Arithmetic and storage: fp32, fp16, or chosen for each layer. highp is fp32, "
+            "mediump is fp16, auto uses fp16 where no value can overflow it and the estimated "
+            "error of the outputs stays small.",
         ),
         click.option(
             "--input-range",
@@ -133,8 +136,8 @@ def _with_options(
             "--calibrate",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Typical pictures or arrays: --precision auto also uses fp16 where their values "
-            "leave headroom.",
+            help="Typical pictures or arrays, for --precision auto. It then also uses fp16 where "
+            "their values leave headroom.",
         ),
         click.option(
             "--textures",

@@ -7,15 +7,17 @@ from typing import Any
 
 import rich_click as click
 
+from .help import command
 from .options import model_or_build, report_options, to_options
 from .output import bytes_text, echo, passes_text, progress_line
 
 OF_BUILDS = {"path", "output", "device", "variant"}  # options of the command that a build takes
 
 
-@click.command(
+@command(
+    short_help="Write a page about a build or model: one HTML file.",
     epilog="Examples: [bold]shadergen report model.onnx -o report.html[/bold]; "
-    "[bold]shadergen report build/ -o report.html --device adreno-6xx[/bold]"
+    "[bold]shadergen report build/ -o report.html --device adreno-6xx[/bold]",
 )
 @click.argument("path", metavar="BUILD|MODEL", type=click.Path(path_type=Path))
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ...errors import ShadergenError
+from .help import command
 from .options import is_given, runtime_options
 from .output import echo, passes_text, print_json, progress_line
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from ..player import Shown
 
 
-@click.command(
+@command(
+    short_help="Run a build, or a user shader, on a picture or on arrays.",
     epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
-    "[bold]shadergen run build/ in.npz -o out.npz[/bold]"
+    "[bold]shadergen run build/ in.npz -o out.npz[/bold]",
 )
 @click.argument("build", type=click.Path(path_type=Path))
 @click.argument("input", type=click.Path(path_type=Path))

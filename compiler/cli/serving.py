@@ -9,10 +9,14 @@ from pathlib import Path
 import rich_click as click
 
 from ...errors import count
+from .help import command
 from .output import echo
 
 
-@click.command(epilog="Example: [bold]shadergen serve build/[/bold]")
+@command(
+    short_help="Open a page that runs builds on pictures, videos and the webcam.",
+    epilog="Example: [bold]shadergen serve build/[/bold]",
+)
 @click.argument(
     "builds", metavar="BUILD...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )

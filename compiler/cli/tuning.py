@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ...errors import ShadergenError, count
+from .help import command
 from .options import is_given, measuring_options, runtime_options, to_options, tune_options
 from .output import echo, new_table, print_table, progress_bar, short_text
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from ..tuning.session import Session
 
 
-@click.command(
+@command(
+    short_help="Measure kernels for the layers of a model, for compile --tuning.",
     epilog="Example: [bold]shadergen tune model.onnx --tuning mine.json[/bold], then "
-    "[bold]shadergen compile model.onnx -o build/ --device llvmpipe --tuning mine.json[/bold]"
+    "[bold]shadergen compile model.onnx -o build/ --device llvmpipe --tuning mine.json[/bold]",
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @tune_options

@@ -105,6 +105,7 @@ def test_commands_shown_exist(path: Path) -> None:
             wrong += [] if script.is_file() or (script / "__main__.py").is_file() else [line]
         elif program == "shadergen":
             known = {o for p in cli.commands[words[0]].params for o in p.opts}
+            known.add("-")  # standard input, and standard output
             wrong += [f"{line}: {w}" for w in words if w.startswith("-") and w not in known]
         else:
             others = ("pip install .", "sudo apt-get install ", "cmake --build ", "ffmpeg ", "mpv ")

@@ -42,6 +42,15 @@ def changed(change: Any, *arguments: Any, **more: Any) -> Any:
     return proto
 
 
+def noted_by_pytorch(proto: Any) -> None:
+    """Note where a node comes from, as PyTorch's exporter does."""
+    for key, value in (
+        ("pkg.torch.onnx.class_hierarchy", "['Net', 'Head', 'ReLU', 'aten.relu.default']"),
+        ("pkg.torch.onnx.name_scopes", "['', 'head', 'head.act', 'relu']"),
+    ):
+        proto.graph.node[0].metadata_props.add(key=key, value=value)
+
+
 NAN = {"w": np.full((4, 3, 3, 3), np.nan, np.float32)}
 SPARSE = helper.make_sparse_tensor(
     numpy_helper.from_array(np.float32([1]), "b"), numpy_helper.from_array(np.array([4])), [2, 2]
@@ -54,6 +63,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "  = why: domain ai.onnx, operator set 17\n"
         "  = help: did you mean 'Relu'?\n"
         "  = help: define it with --define FILE, which holds a line like: Relo(x) = ...",
+    ),
+    "unknown operator of PyTorch": (
+        changed(noted_by_pytorch, node("Relo", name="act")),
+        "error[SG0201]: operator Relo is not implemented\n"
+        "  --> model.onnx: node act (Relo), PyTorch's aten.relu in head.act, inputs 1x3x6x5\n",
     ),
     "unknown domain": (
         small(node("Snake", domain="my.domain")),

@@ -34,6 +34,7 @@ from ..ops.table import DATA_DEPENDENT, DOMAINS
 from ..ops.versions import modernise
 from ..read.graph_body import function_body, plain_domain, read_by
 from ..read.model import read_opsets
+from ..read.pytorch_origin import pytorch_origin
 from ..read.types import STRING, type_name
 from ..read.weights import read_sparse, read_tensor
 from ..shapes.declared import DeclaredShapes
@@ -136,6 +137,7 @@ class Importer:
             if isinstance(error, DynamicDimensionError):
                 error.where = ()  # the layer, which is named again here
             place = f"node {layer} ({proto.op_type})"
+            place += f", {origin}" if (origin := pytorch_origin(proto)) else ""
             place += f", inputs {', '.join(shapes)}" if shapes else ""
             if isinstance(error, OperandError):
                 error = error.of_source(place)
