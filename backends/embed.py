@@ -30,7 +30,10 @@ _HEADER = """\
 
 
    {symbol}_files holds the files of the build. To run it in C++, with <shadergen/shadergen.hpp>:
-       auto loaded = shadergen::load({symbol}_files, {symbol}_file_count); */
+       auto loaded = shadergen::load({symbol}_files, {symbol}_file_count);
+   and in C, with <shadergen/shadergen.h>:
+       shadergen_load_desc desc = {{.struct_size = sizeof desc, .files = {symbol}_files,
+                                   .file_count = {symbol}_file_count}}; */
 #ifndef {guard}
 #define {guard}
 

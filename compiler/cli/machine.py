@@ -85,7 +85,12 @@ def ops(pattern: str, as_json: bool) -> None:
     "[bold]add_subdirectory(${runtime} shadergen)[/bold]",
 )
 @click.option("--cmake", "which", flag_value="cmake", help="The folder for add_subdirectory().")
-@click.option("--include", "which", flag_value="include", help="The headers of the C++ runtime.")
+@click.option(
+    "--include",
+    "which",
+    flag_value="include",
+    help="The headers, shadergen.h for C and shadergen.hpp for C++.",
+)
 @click.option("--web", "which", flag_value="web", help="The JavaScript runtime.")
 @click.option("--samples", "which", flag_value="samples", help="The sample web pages.")
 @click.option("--json", "as_json", is_flag=True, help="Print all folders as JSON.")

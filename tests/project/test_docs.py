@@ -171,6 +171,32 @@ def test_cpp_examples_compile(tmp_path: Path) -> None:
     run("c++", "-std=c++17", "-fsyntax-only", "-Wall", "-I", include, tmp_path / "examples.cpp")
 
 
+C_AROUND = """
+shadergen_function eglGetProcAddress(const char *);
+int fail(const char *);
+void show(unsigned);
+extern unsigned camera;
+"""
+
+
+def test_c_examples_compile(tmp_path: Path) -> None:
+    need("cc")
+    source = ["#include <shadergen/shadergen.h>", C_AROUND]
+    manual = text_of(ROOT / "runtime_glue/cpp/include/shadergen/shadergen.h").partition("*/")[0]
+    shown = re.search(r"^( +)#include <shadergen/.*?(?=^   \S)", manual, re.M | re.S)
+    assert shown
+    around_manual = "const int drawing = 0; const unsigned camera_texture = 1;"
+    examples = [*blocks("docs/embedding.md", "c"), around_manual + "\n" + shown[0]]
+    assert len(examples) > 1
+    for number, example in enumerate(examples):
+        body = re.sub(r"^ *#include .*$", "", example, flags=re.M)
+        source.append(f"int example_{number}(void) {{\n{body}\nreturn 0;\n}}")
+    (tmp_path / "examples.c").write_text("\n".join(source), "utf-8")
+    include = ROOT / "runtime_glue" / "cpp" / "include"
+    flags = ["-std=c99", "-fsyntax-only", "-Wall", "-Werror"]
+    run("cc", *flags, "-I", include, tmp_path / "examples.c")
+
+
 def test_shaders_to_embed_compile(tmp_path: Path) -> None:
     need("glslangValidator")
     shaders = blocks("docs/embedding.md", "glsl")

@@ -1,4 +1,4 @@
-"""The programs of tests/runtimes/cpp, compiled once in a test session, and what they are asked."""
+"""The programs of tests/runtimes/cpp and c, compiled once in a session, and what they are asked."""
 
 from __future__ import annotations
 
@@ -84,13 +84,25 @@ class Loader:
         )
 
     def load(
-        self, folder: Path, sizes: dict[str, int] | None = None, renderer: str | None = None
+        self,
+        folder: Path,
+        sizes: dict[str, int] | None = None,
+        renderer: str | None = None,
+        source: str | None = None,
     ) -> dict[str, Any]:
-        """Return the parts of the error, or of the build; of the one for a renderer if given."""
+        """Return the parts of the error, or of the build.
+
+        Args:
+            folder: of the build.
+            sizes: the dynamic ones.
+            renderer: whose variant is loaded. For the program ``load``.
+            source: ``"memory"`` or ``"callback"`` in place of the folder. For ``c_load``.
+        """
         assert self._process.stdin
         assert self._process.stdout
         words = [str(folder), *(f"{name}={value}" for name, value in (sizes or {}).items())]
         words += [] if renderer is None else [f"renderer={renderer}"]
+        words += [] if source is None else [f"from={source}"]
         self._process.stdin.write("\t".join(words) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())

@@ -1,6 +1,7 @@
 #include "files.hpp"
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -36,6 +37,13 @@ bool read_all(const fs::path& path, std::size_t size, List<char>& content) {
 bool missing(Error& error, const char* what, std::string_view path) {
     error.help = "copy the whole build folder again, or compile the model again";
     return fail(error, "SG0505", what, {path});
+}
+
+// A file that an application does not have in memory.
+bool absent(Error& error, std::string_view path) {
+    if (path != schedule_file) return missing(error, "the build's file '{}' is missing", path);
+    tell(error.why, "{} is not among them", {schedule_file});
+    return fail(error, "SG0502", "there is no build in these files", {});
 }
 
 bool outside(Error& error, std::string_view path) {
@@ -108,9 +116,24 @@ bool MemoryFiles::read(std::string_view path, std::size_t most, List<char>& /*ow
             content = std::string_view(static_cast<const char*>(files_[i].data), found);
         return true;
     }
-    if (path != schedule_file) return missing(error, "the build's file '{}' is missing", path);
-    tell(error.why, "{} is not among them", {schedule_file});
-    return fail(error, "SG0502", "there is no build in these files", {});
+    return absent(error, path);
+}
+
+bool CallbackFiles::read(std::string_view path, std::size_t most, List<char>& owned,
+                         std::string_view& content, std::size_t& found, Error& error) const {
+    if (leads_up(path)) return outside(error, path);
+    const std::string name(path);  // with a zero after it, and with none in it
+    const void* data = nullptr;
+    std::size_t size = 0;
+    if (path.find('\0') != std::string_view::npos || !give_(user_, name.c_str(), &data, &size))
+        return absent(error, path);
+    if (size && !data) return missing(error, "the callback gave no data for '{}'", path);
+    found = size;
+    if (found > most || !found) return true;
+    owned.resize(found);
+    std::memcpy(owned.begin(), data, found);
+    content = {owned.begin(), found};
+    return true;
 }
 
 }  // namespace shadergen

@@ -44,6 +44,20 @@ private:
     std::size_t count_;
 };
 
+// What an application's callback gives, copied.
+class CallbackFiles final : public Files {
+public:
+    using Give = int (*)(void* user, const char* path, const void** data, std::size_t* size);
+
+    CallbackFiles(Give give, void* user) : give_(give), user_(user) {}
+    bool read(std::string_view path, std::size_t most, List<char>& owned, std::string_view& content,
+              std::size_t& found, Error& error) const override;
+
+private:
+    Give give_;
+    void* user_;
+};
+
 // Whole files, for the cache of programs too. False where that fails.
 bool read_file(const std::string& path, std::size_t most, List<char>& content);
 bool write_file(const std::string& path, std::string_view content);

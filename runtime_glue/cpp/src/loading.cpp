@@ -187,6 +187,7 @@ std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& port
         info.layers = static_cast<int>(texture.layers);
         info.textures = static_cast<int>(texture.objects());
         info.format = texture.format->name;
+        info.gl_format = texture.format->internal;
     }
     return result;
 }
@@ -228,6 +229,18 @@ std::string_view Build::pass(std::size_t index) const {
     return index < passes() ? schedule_->passes[index].name : std::string_view();
 }
 
+PassInfo Build::pass_info(std::size_t index) const {
+    PassInfo info;
+    if (index >= passes()) return info;
+    const Pass& pass = schedule_->passes[index];
+    const Sizes& sizes = schedule_->sizes;
+    info.name = pass.name;
+    info.is_compute = pass.is_compute;
+    info.multiply_adds = sizes(pass.macs);
+    info.bytes_read = sizes(pass.bytes["read"]), info.bytes_written = sizes(pass.bytes["written"]);
+    return info;
+}
+
 std::vector<PortInfo> Build::inputs() const {
     return schedule_ ? described(*schedule_, schedule_->inputs) : std::vector<PortInfo>();
 }
@@ -244,6 +257,8 @@ std::vector<Size> Build::sizes() const {
         result[i].name = parameters[i].name, result[i].value = parameters[i].value;
     return result;
 }
+
+std::int64_t Build::weight_bytes() const { return schedule_ ? schedule_->weights.size : 0; }
 
 std::int64_t Build::texture_bytes() const {
     if (!schedule_) return 0;

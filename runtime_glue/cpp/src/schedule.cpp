@@ -212,7 +212,7 @@ private:
         p.name = v.text("name");
         p.is_compute = same(v.text("stage"), "compute");
         p.shader = v.text("shader");
-        p.layers = v["layers"];
+        p.layers = v["layers"], p.macs = v["macs"], p.bytes = v["bytes"];
         for (const Value r : v["reads"]) read(r, p.reads.add());
         for (const Value b : v["blocks"]) {
             Block& block = p.blocks.add();

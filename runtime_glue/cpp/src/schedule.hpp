@@ -159,7 +159,7 @@ struct Pass {
     std::string_view name;
     bool is_compute = false;
     std::string_view vertex, shader;  // paths
-    Value layers;
+    Value layers, macs, bytes;  // of the document
     List<Read> reads;
     List<Block> blocks;
     List<Uniform> uniforms;

@@ -121,6 +121,14 @@ struct PortInfo {
     bool is_external = false;  // one external texture, of any size
     int width = 0, height = 0, layers = 0, textures = 0;
     std::string format;  // rgba8, r32f, ...
+    std::uint32_t gl_format = 0;  // the same for glTexStorage2D: GL_RGBA8, GL_R32F, ...
+};
+
+// A draw or dispatch of a frame, and what it does, as the compiler estimates it.
+struct PassInfo {
+    std::string_view name;
+    bool is_compute = false;
+    std::int64_t multiply_adds = 0, bytes_read = 0, bytes_written = 0;
 };
 
 // A dynamic size of a build, such as {"height", 720}.
@@ -149,11 +157,13 @@ public:
     std::string_view variant() const;  // the variant's name; empty for the generic build
     std::size_t passes() const;                      // draws and dispatches of a frame
     std::string_view pass(std::size_t index) const;  // the name of a pass
+    PassInfo pass_info(std::size_t index) const;     // at the present sizes
     std::vector<PortInfo> inputs() const;
     std::vector<PortInfo> outputs() const;
     std::vector<Size> sizes() const;  // the dynamic sizes; empty in a build of fixed size
     // Bytes of the textures that a Runner creates at these sizes; inputs are the application's.
     std::int64_t texture_bytes() const;
+    std::int64_t weight_bytes() const;
 
 private:
     friend class Runner;
