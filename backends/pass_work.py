@@ -52,15 +52,15 @@ class PassWorks:
             shader: the path of its program's text; passes of one path have the same text.
 
         Raises:
-            InternalError: for a loop that ends at neither a number nor a uniform.
+            InternalError: for a loop that does not run between numbers and uniforms.
         """
         if shader not in self._outlines:
             self._outlines[shader] = loops(p.program, lambda read: read.texture.name)
         outline = self._outlines[shader]
-        ends = outline.ends_at({u.name: hint(u.value) for u in p.uniforms})
-        key = shader, tuple(ends.values())
+        trips = outline.trips_at({u.name: hint(u.value) for u in p.uniforms})
+        key = shader, tuple(trips.values())
         if key not in self._works:
-            self._works[key] = _work(p, outline.total(ends))
+            self._works[key] = _work(p, outline.total(trips))
         return self._works[key]
 
 

@@ -332,7 +332,7 @@ def _share(shares: Sequence[float], line: Expression) -> Expression:
     return value
 
 
-def ends(node: Node) -> dict[str, int]:
+def trips(node: Node) -> dict[str, int]:
     """Return the trip count of the loop over input planes."""
     p = parts(node)
     assert isinstance(p.kernel, Conv)
@@ -384,7 +384,7 @@ CONVOLUTION = Family(
     choices,
     lower_convolution,
     why_not_compute,
-    ends,
+    trips,
     _growth,
     program_key=_key,
     expand=expand,

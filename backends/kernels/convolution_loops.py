@@ -13,6 +13,7 @@ straight code.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ from .loads import LANE
 from .plane_groups import PIXEL, PLANE
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from ...ir.ops import Conv
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression, Int
@@ -79,15 +82,29 @@ def looped(
     with body.loop("ky", height) as ky:
         if not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0]):
             tap = body.let("tap", offset(CORNER, 0, ky * down))
-            with body.loop(INPUT_PLANE, input_planes) as i:
+            with _over_planes(body, group, input_planes) as i:
                 step.write(tap, i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
                 tap = body.let("tap", offset(CORNER, kx * across, ky * down))
-                with body.loop(INPUT_PLANE, input_planes) as i:
+                with _over_planes(body, group, input_planes) as i:
                     step.write(tap, i, 1)
+
+
+def _over_planes(body: Body, group: Group, count: Int) -> AbstractContextManager[Expression]:
+    """Build the loop over input planes, around the statements built inside.
+
+    Its counter starts at the first plane of the group. Added to a counter from 0, that plane takes
+    a register, and VideoCore spills.
+    """
+    start = group.first_input_plane
+    if known(start) == 0:
+        return body.loop(INPUT_PLANE, count)
+    if known(count) == 1:
+        return nullcontext(integer(start))
+    return body.loop(INPUT_PLANE, start + count, start)
 
 
 def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> Int:

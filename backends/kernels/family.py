@@ -59,9 +59,9 @@ class Family:
             may be dynamic.
         lower: yields the GPU passes of a node whose choice is made and expanded.
         why_not_compute: returns why a node cannot run in the compute stage; empty if it can.
-        ends: returns the ends of size-dependent loops, by the name of the loop counter.
+        trips: returns the trip counts of size-dependent loops, by the name of the loop counter.
         growth: returns how the counts of a node with a choice follow from smaller choices with
-            the same loop ends; None if they do not.
+            the same trip counts; None if they do not.
         planes_of_pass: returns how many planes of a node with a choice, but without its scatter
             epilogue, a GPU pass computes.
         program_key: returns what a node's programs depend on in its operator, except choices,
@@ -75,7 +75,7 @@ class Family:
     choices: Callable[[Node, Target], Iterator[Choice]]
     lower: Callable[[Node, Target], Iterator[GpuPass]]
     why_not_compute: Callable[[Node, Target], str]
-    ends: Callable[[Node], dict[str, int]] = lambda node: {}
+    trips: Callable[[Node], dict[str, int]] = lambda node: {}
     growth: Callable[[Node, Choice], Growth | None] = lambda node, choice: None
     planes_of_pass: Callable[[Node], int] = planes_of_pass
     program_key: Callable[[Node], Hashable] = loop_nest_key

@@ -29,7 +29,7 @@ from ...passes.placement.kinds import (
     planes_share_a_program,
     shared_out,
 )
-from .convolution import ends, lower_group
+from .convolution import lower_group, trips
 from .family import Family, computes, why_not_compute
 from .plane_groups import BlockGroup, lower_groups
 from .program_keys import convolution_key
@@ -166,7 +166,7 @@ FRAGMENT_BLOCKS = Family(
     _choices,
     _lower,
     why_not_compute,
-    ends,
+    trips,
     program_key=convolution_key,
     expand=_expand,
 )

@@ -178,13 +178,16 @@ class Group:
             return self.planes[k]
         return (PLANE if self.in_compute else Uniform("u_plane")) + k
 
+    @property
+    def first_input_plane(self) -> Int:
+        """Where the loop over input planes starts."""
+        return 0 if self.input_planes is None else Uniform("u_input_plane")
+
     def input_plane(self, k: int, blocks: WeightBlocks) -> Int:
-        """Return the first input plane that plane k of the pass reads."""
+        """Return how many input planes after the loop's counter plane k of the pass reads."""
         if blocks.diagonal:
             return self.plane(k)
-        if self.input_planes is None:
-            return blocks.first[k]
-        return Uniform("u_input_plane") + self.input_planes.after[k]
+        return (self.input_planes.after if self.input_planes else blocks.first)[k]
 
     def number(self, k: int) -> int | None:
         """Return the number of plane k of the pass; None if invocations differ in it."""

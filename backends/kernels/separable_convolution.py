@@ -168,8 +168,8 @@ def _complete(body: Body, shader: ShaderBuilder, inner: Group, held: list[Variab
                 body.assign(m, without_lanes(m, used))
 
 
-def _ends(node: Node) -> dict[str, int]:
-    """Return where the loop over intermediate planes ends."""
+def _trips(node: Node) -> dict[str, int]:
+    """Return the trip count of the loop over intermediate planes."""
     first, _ = halves(node)
     return {PLANE.name: first.result.type.planes}
 
@@ -185,7 +185,7 @@ SEPARABLE_CONVOLUTION = Family(
     _choices,
     _lower_node,
     _why_not_compute,
-    _ends,
+    _trips,
     _growth,
     program_key=convolution_key,
 )

@@ -236,8 +236,8 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
     return (lower_tiles if tiles else lower_transform)(node, target)
 
 
-def _ends(node: Node) -> dict[str, int]:
-    """Return where the loop over the lines of a patch ends."""
+def _trips(node: Node) -> dict[str, int]:
+    """Return the trip count of the loop over the lines of a patch."""
     kernel = parts(node).kernel
     if isinstance(kernel, StripPatches):
         return {PATCH_ROW: patch_rows(kernel.patch, (1, 1))}
@@ -275,7 +275,7 @@ WINOGRAD = Family(
     _choices,
     _lower,
     why_not_compute,
-    _ends,
+    _trips,
     planes_of_pass=_planes_of_pass,
     program_key=_program_key,
     expand=expand,

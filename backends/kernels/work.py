@@ -56,13 +56,13 @@ class _Program:
         node: the node.
         family: its kernel family.
         key: the number of its key (:mod:`.program_keys`).
-        ends: the ends of size-dependent loops, by loop counter.
+        trips: the trip counts of size-dependent loops, by loop counter.
     """
 
     node: Node
     family: Family
     key: int
-    ends: Mapping[str, int]
+    trips: Mapping[str, int]
 
 
 class Outlines:
@@ -86,20 +86,20 @@ class Outlines:
             node: a node with a choice and fixed sizes.
             family: the family of its kernel.
         """
-        program = _Program(node, family, self._key(node, family), family.ends(node))
+        program = _Program(node, family, self._key(node, family), family.trips(node))
         counts = self._counts(program, node.choice)
         work = _work(node, family, counts)
         dispatched = self._target.shuffles_targets and work.targets > 1
         return replace(work, dispatched=True) if dispatched else work
 
     def _counts(self, of: _Program, choice: Choice) -> Counts:
-        key = of.key, choice, *of.ends.items()
+        key = of.key, choice, *of.trips.items()
         if key in self._totals:
             return self._totals[key]
         growth = of.family.growth(of.node, choice)
         if growth is None:
-            outlined, ends = self._outline(of, choice)
-            counts = outlined.total({**ends, **of.ends})
+            outlined, trips = self._outline(of, choice)
+            counts = outlined.total({**trips, **of.trips})
         else:
             small, larger = (self._counts(of, c) for c in (growth.small, growth.larger))
             counts = small.grown(larger, growth.steps)
@@ -107,15 +107,15 @@ class Outlines:
         return counts
 
     def _outline(self, of: _Program, choice: Choice) -> tuple[Outline, dict[str, int]]:
-        """Return the outline of a node's program, and where loops end that end at uniforms."""
-        once = tuple(end == 1 for end in of.ends.values())  # kernels then omit the loop
+        """Return the outline of a program, and the trip counts of loops that end at uniforms."""
+        once = tuple(n == 1 for n in of.trips.values())  # kernels then omit the loop
         key = of.key, choice, once
         if key not in self._outlines:
             node = replace(of.node, choice=choice)
             gpu_pass = _lowered(node, of.family, self._target)
             found = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
             uniforms = {u.name: u.value for u in gpu_pass.uniforms}
-            self._outlines[key] = found, found.ends_at(uniforms)
+            self._outlines[key] = found, found.trips_at(uniforms)
         return self._outlines[key]
 
     def _key(self, node: Node, family: Family) -> int:

@@ -146,29 +146,31 @@ class Outline:
         else:
             self.blocks.append((loop, block))
 
-    def ends_at(self, uniforms: Mapping[str, int]) -> dict[str, int]:
-        """Return where loops end that end at uniforms, by the names of their counters."""
+    def trips_at(self, uniforms: Mapping[str, int]) -> dict[str, int]:
+        """Return the trip counts of loops between uniforms, by the names of their counters."""
         found = {}
         for loop, block in self.blocks:
-            if loop is not None and isinstance(loop.end, Uniform):
-                found[loop.counter.name] = uniforms[loop.end.name]
-            found |= block.ends_at(uniforms)
+            if loop is not None and known(loop.end) is None:
+                start, end = (_value(e, uniforms) for e in (loop.start, loop.end))
+                if start is not None and end is not None:
+                    found[loop.counter.name] = -(-(end - start) // loop.step)
+            found |= block.trips_at(uniforms)
         return found
 
-    def total(self, ends: Mapping[str, int]) -> Counts:
+    def total(self, trips: Mapping[str, int]) -> Counts:
         """Return what it does in all.
 
         Args:
-            ends: where loops end, by the names of their counters; the others end at numbers.
+            trips: of loops, by the names of their counters; the others run between numbers.
 
         Raises:
-            InternalError: for another loop that ends at no number.
+            InternalError: for another loop that does not.
         """
         outside, inside = self.alive
         found = Counts(accumulators=len(self.sums), alive_outside=outside, alive_inside=inside)
         found.add(self.own)
         for loop, block in self.blocks:
-            found.add(block.total(ends), 1 if loop is None else _trips(loop, ends))
+            found.add(block.total(trips), 1 if loop is None else _trips(loop, trips))
         return found
 
 
@@ -270,8 +272,20 @@ def _is_product(e: Expression) -> bool:
     return isinstance(e, Binary) and e.operator == "*" and not e.left.type.is_matrix
 
 
-def _trips(loop: Loop, ends: Mapping[str, int]) -> int:
-    start, end = known(loop.start), ends.get(loop.counter.name, known(loop.end))
+def _value(e: Expression, uniforms: Mapping[str, int]) -> int | None:
+    """Return the value of a number, a uniform, or a sum of these; None for others."""
+    if isinstance(e, Uniform):
+        return uniforms[e.name]
+    if isinstance(e, Binary) and e.operator == "+":
+        left, right = (_value(part, uniforms) for part in (e.left, e.right))
+        return None if left is None or right is None else left + right
+    return known(e)
+
+
+def _trips(loop: Loop, trips: Mapping[str, int]) -> int:
+    if loop.counter.name in trips:
+        return trips[loop.counter.name]
+    start, end = known(loop.start), known(loop.end)
     if start is None or end is None:
         raise InternalError(f"the trips of the loop over {loop.counter.name} are unknown")
     return -(-(end - start) // loop.step)
