@@ -5,8 +5,8 @@
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh compare              and what `make bench` compares with
 #   tools/setup.sh gpus                 and the Python packages of `make gpus`
-#   tools/setup.sh test                 and what `make test` runs builds in C++, on the web and in
-#                                       video players with
+#   tools/setup.sh test                 and what `make test` runs builds in C++, in Rust, on the
+#                                       web and in video players with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -96,6 +96,14 @@ install_cpp() {
     # shellcheck disable=SC2086  # a list of words
     if [ -n "$missing" ] && ! { command -v apt-get > /dev/null && apt_install $missing; }; then
         say "missing" $missing "(Debian's names): the C++ runtime will not be tested"
+    fi
+}
+
+# What examples/rust is compiled with.
+install_rust() {
+    if ! command -v rustc > /dev/null &&
+        ! { command -v apt-get > /dev/null && apt_install rustc; }; then
+        say "missing rustc (Debian's name): the Rust sample will not be tested"
     fi
 }
 
@@ -193,6 +201,7 @@ install_venv
 if [ "${1:-}" = test ]; then
     install_browser
     install_cpp
+    install_rust
     install_vulkan # for WGSL and user shaders
     install_players
 fi
