@@ -108,7 +108,14 @@ def test_commands_shown_exist(path: Path) -> None:
             known.add("-")  # standard input, and standard output
             wrong += [f"{line}: {w}" for w in words if w.startswith("-") and w not in known]
         else:
-            others = ("pip install .", "sudo apt-get install ", "cmake --build ", "ffmpeg ", "mpv ", "rustc ")
+            others = (
+                "pip install .",
+                "sudo apt-get install ",
+                "cmake --build ",
+                "ffmpeg ",
+                "mpv ",
+                "rustc ",
+            )
             wrong += [] if line.startswith(others) else [line]
     assert not wrong
 
