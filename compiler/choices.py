@@ -22,6 +22,23 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
 }
+OPTIONAL_PASSES = (  # those of ``passes.pipeline.OPTIONAL``
+    "drop_identities",
+    "recognise_pixel_shuffle",
+    "absorb_transposes",
+    "fuse_pads",
+    "fuse_upsampling",
+    "fuse_residual_resize",
+    "fold_affine",
+    "drop_dead_channels",
+    "fuse_pointwise",
+    "fuse_crelu",
+    "compose_index_maps",
+    "fuse_stores",
+    "fuse_separable",
+    "alias_planes",
+    "allocate_textures",
+)
 EMBEDDINGS = ("c",)
 PACKAGES = ("build", "mpv")
 RUNTIMES = ("auto", "gles", "webgpu")

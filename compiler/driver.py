@@ -214,7 +214,7 @@ def compile_graph(
     """
     context = context_for(graph, options)
     progress("optimising")
-    graph = optimise(graph, context, observe)
+    graph = optimise(graph, context, observe, options.disable_pass)
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
     passes = lower(graph, target)

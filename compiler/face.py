@@ -73,6 +73,7 @@ class CompileOptions(TypedDict, total=False):
     foreign_tuning: bool
     define: str | Path | Sequence[str | Path]
     validate: bool
+    disable_pass: str | Sequence[str]
     embed: str
     dump_ir: str | Path
     package: str
@@ -131,8 +132,9 @@ def make_options(**options: Any) -> Options:
     options["inputs"] = tuple(options.get("inputs", inputs))
     options["outputs"] = tuple(options.get("outputs", outputs))
     options["input_size"] = {**options.get("input_size", {}), **sizes}
-    external = options.get("input_external", ())
-    options["input_external"] = (external,) if isinstance(external, str) else tuple(external)
+    for name in ("input_external", "disable_pass"):
+        given = options.get(name, ())
+        options[name] = (given,) if isinstance(given, str) else tuple(given)
     define = options.get("define", ())
     options["define"] = tuple(map(Path, [define] if isinstance(define, (str, Path)) else define))
     for name in ("tuning", "dump_ir", "calibrate"):

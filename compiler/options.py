@@ -16,7 +16,7 @@ from ..errors import ShadergenError, did_you_mean
 from ..ir.dimensions import DynamicDimensionError
 from ..passes.placement.costs import with_packed_halves
 from ..passes.placement.target import Target
-from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PACKAGES, PRECISIONS
+from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, OPTIONAL_PASSES, PACKAGES, PRECISIONS
 from .option_parsing import FLOAT32_MAX, invalid
 from .tuning.file import read_tuning
 
@@ -78,6 +78,8 @@ class Options:
         foreign_tuning: accept a file measured on another renderer than the device's.
         define: definition files for custom operators and layers.
         validate: validate every shader with glslang or, for WGSL, naga, if installed.
+        disable_pass: names of optimisation passes to leave out (``OPTIONAL_PASSES``), to find a
+            fault in one of them.
         embed: "c" also writes the build as C, for applications that ship without files.
         dump_ir: folder for the graph's text after every pass, or None.
         package: what is written (``--target``): "build", a folder for the runtimes, or "mpv", a
@@ -124,6 +126,7 @@ class Options:
     foreign_tuning: bool = False
     define: tuple[Path, ...] = ()
     validate: bool = True
+    disable_pass: tuple[str, ...] = ()
     embed: str | None = None
     dump_ir: Path | None = None
     package: str = "build"
@@ -145,6 +148,10 @@ class Options:
             value = getattr(self, name)
             if value not in allowed:
                 raise invalid(name, value, ", ".join(allowed), did_you_mean(str(value), allowed))
+        for name in self.disable_pass:
+            if name not in OPTIONAL_PASSES:
+                near = did_you_mean(name, OPTIONAL_PASSES)
+                raise invalid("disable_pass", name, ", ".join(OPTIONAL_PASSES), near)
         if self.glsl is not None and str(self.glsl) not in GLSL_VERSIONS:
             raise invalid("glsl", self.glsl, ", ".join(GLSL_VERSIONS))
         if self.embed is not None and self.embed not in EMBEDDINGS:

@@ -92,26 +92,37 @@ def run_file(
     build = load(folder, variant=variant)
     names = chosen(runtime, runtimes_of(build), f"'{folder}'")
     _check_output(output, source, len(build.outputs))
-    picture = None
-    if source.suffix.lower() in ARRAYS:
-        inputs = named(read_arrays(source), [port.name for port in build.inputs])
-        build = fitted(build, {name: array.shape for name, array in inputs.items()})
-        if output.suffix.lower() not in ARRAYS:
-            raise ShadergenError(
-                "SG0605",
-                f"'{output}' is a picture, but the input is arrays",
-                help="name an output file that ends in .npz or .npy",
-            )
-    else:
-        picture = pictures.read_picture(source)
-        port = _only(build.inputs, "inputs")
-        shape = pictures.sized(port.shape, port.axes, picture)
-        build = fitted(build, {port.name: shape})
-        port = build.inputs[0]
-        inputs = {port.name: pictures.to_array(picture, port.shape, port.axes, port.name)}
+    build, inputs, picture = read_inputs(build, source)
+    if picture is None and output.suffix.lower() not in ARRAYS:
+        raise ShadergenError(
+            "SG0605",
+            f"'{output}' is a picture, but the input is arrays",
+            help="name an output file that ends in .npz or .npy",
+        )
     outputs, run = _run_headless(names, adapter, build, inputs)
     _write(output, outputs, build, picture)
     return run
+
+
+def read_inputs(build: Build, source: Path) -> tuple[Build, dict[str, NDArray[Any]], Any]:
+    """Read the inputs of a build from a file: a picture, an ``.npz`` or an ``.npy``.
+
+    Returns:
+        The build at the sizes of the inputs, the inputs by name, and the picture; None for arrays.
+
+    Raises:
+        ShadergenError: SG0101 for a file that cannot be read, SG0605 for one that does not fit.
+    """
+    if source.suffix.lower() in ARRAYS:
+        inputs = named(read_arrays(source), [port.name for port in build.inputs])
+        return fitted(build, {name: array.shape for name, array in inputs.items()}), inputs, None
+    picture = pictures.read_picture(source)
+    port = _only(build.inputs, "inputs")
+    shape = pictures.sized(port.shape, port.axes, picture)
+    build = fitted(build, {port.name: shape})
+    port = build.inputs[0]
+    array = pictures.to_array(picture, port.shape, port.axes, port.name)
+    return build, {port.name: array}, picture
 
 
 def fitted(build: Build, shapes: Mapping[str, tuple[int, ...]]) -> Build:

@@ -41,6 +41,15 @@ def intervals(graph: Graph) -> dict[Value, tuple[int, int]]:
 
 def allocate_textures(graph: Graph, context: Context) -> Graph:
     """Assign slots in order of writing: among the free ones, the nearest in depth."""
+    return _allocated(graph, shared=True)
+
+
+def separate_textures(graph: Graph) -> Graph:
+    """Assign a slot of its own to each texture."""
+    return _allocated(graph, shared=False)
+
+
+def _allocated(graph: Graph, shared: bool) -> Graph:
     alive, places = intervals(graph), places_of(graph)
     outputs = {o.value for o in graph.outputs}
     free: dict[tuple[object, ...], list[tuple[int, int]]] = {}  # texture -> (slot, last reader)
@@ -58,7 +67,7 @@ def allocate_textures(graph: Graph, context: Context) -> Graph:
             slot = len(depth)
         slots[value] = slot
         depth[slot] = max(depth.get(slot, 0), value.type.layers)
-        if value not in outputs:
+        if shared and value not in outputs:
             pool.append((slot, last))
 
     def placed(t: TensorType, place: Place) -> TensorType:

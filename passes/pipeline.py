@@ -8,7 +8,7 @@ from ..errors import InternalError, ShadergenError
 from ..ir.verifier import Sound, verify
 from .absorb_transposes import absorb_transposes
 from .alias_planes import alias_planes
-from .allocate_textures import allocate_textures
+from .allocate_textures import allocate_textures, separate_textures
 from .apply_options import apply_options
 from .assign_layouts import assign_layouts
 from .canonicalise import canonicalise
@@ -33,7 +33,7 @@ from .split_wide_maps import split_wide_maps
 from .store_halos import store_halos
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from ..ir.graph import Graph
     from .rule import Context
@@ -70,6 +70,25 @@ PLACEMENT = (
     allocate_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)
+OPTIONAL = (
+    drop_identities,
+    recognise_pixel_shuffle,
+    absorb_transposes,
+    fuse_pads,
+    fuse_upsampling,
+    fuse_residual_resize,
+    fold_affine,
+    drop_dead_channels,
+    fuse_pointwise,
+    fuse_crelu,
+    compose_index_maps,
+    fuse_stores,
+    fuse_separable,
+    alias_planes,
+    allocate_textures,
+)
+"""Passes without which builds are right but slower. Without ``allocate_textures`` no tensors share
+textures."""
 
 
 def to_nchw(graph: Graph, context: Context) -> Graph:
@@ -83,8 +102,15 @@ def optimise(
     graph: Graph,
     context: Context,
     observe: Callable[[str, Graph], None] = lambda name, graph: None,
+    disabled: Collection[str] = (),
 ) -> Graph:
     """Run every pass in order, verify after each, and show each result to ``observe``.
+
+    Args:
+        graph: as imported.
+        context: of all passes.
+        observe: shown the name of each pass, and the graph after it.
+        disabled: names of ``OPTIONAL`` passes to leave out.
 
     Raises:
         ShadergenError: when the graph does not fit the target.
@@ -94,7 +120,10 @@ def optimise(
     verify(graph, sound)
     observe("import", graph)
     for step in PIPELINE:
-        graph = step(graph, context)
+        if step.__name__ not in disabled:
+            graph = step(graph, context)
+        elif step is allocate_textures:
+            graph = separate_textures(graph)
         try:
             verify(graph, sound)
         except ShadergenError as error:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
-from functools import cache
 from typing import TYPE_CHECKING, Any
-
-from markupsafe import Markup
 
 from ... import __version__
 from ...backends.replacing import check_own_file, replace_own_file
-from ...errors import count, printable
+from ...errors import count
+from ..html_pages import script_hash, templates
 from ..number_texts import bytes_text, short_text, si_text
 from ..pass_table import COLUMNS, pass_cells
 from .details import groups, milliseconds
@@ -21,8 +17,6 @@ from .network import BASELINE, LEFT, WIDTH, draw
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from jinja2 import Environment
 
     from ..estimation import FrameEstimate
     from .content import Content
@@ -57,17 +51,16 @@ def html(content: Content) -> str:
     Raises:
         ShadergenError: SG0606 when Pygments is missing.
     """
-    script = _templates().get_template("report.js.j2").render()
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script = templates().get_template("report.js.j2").render()
     language = lexer(wgsl=content.found.wgsl is not None)
     weights = weight_texture_bytes(content.schedule)
     allocated = content.found.texture_bytes_peak - weights
     bars = memory_bars(content.schedule, allocated)
-    page = _templates().get_template("report.html.j2")
+    page = templates().get_template("report.html.j2")
     return page.render(
         version=__version__,
         script=script,
-        script_hash=digest,
+        script_hash=script_hash(script),
         title=content.title,
         facts=_facts(content),
         notes=(*content.found.sizes, *content.notes),
@@ -93,36 +86,6 @@ def html(content: Content) -> str:
         passes=_passes(content),
         shaders=[highlighted(text, language) for text in content.shaders.values()],
     )
-
-
-@cache
-def _templates() -> Environment:
-    """Return the environment of HTML templates: strict, and it escapes."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader(__package__.split(".")[0], "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=True,
-        finalize=_shown,
-    )
-    environment.filters |= {"bytes": bytes_text, "si": si_text, "folded": _folded}
-    return environment
-
-
-def _shown(value: Any) -> Any:
-    """Return a text without characters that could not be seen or written; markup as it is."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return printable(value)
-    return value
-
-
-def _folded(name: str) -> Markup:
-    """Return a name that may be broken into lines after each slash."""
-    return Markup("/<wbr>").join(printable(name).split("/"))
 
 
 def _facts(content: Content) -> list[tuple[str, str]]:

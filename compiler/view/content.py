@@ -1,0 +1,200 @@
+"""What ``view`` shows: a build runs once, and each of its tensors becomes a sheet of maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ShadergenError
+from ...runtime_glue.python.loading import load
+from ..debugging.probes import probed, run, textures_of
+from ..debugging.sheets import as_maps, columns_of, most_maps, sheet
+from ..random_inputs import random_inputs_of_ports
+from ..running import read_inputs
+from ..runtimes import chosen, for_context, open_context, runtimes_of
+from .pictures import GAP, indices, palette, png, shrunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ...runtime_glue.python.schedule import Build
+
+SCALES = ("channel", "layer")  # what the range of colours is of
+ASPECT = 3.0  # of a sheet: its width for its height
+MAP_SIDE = 192  # pixels of a map on a page, by default
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A tensor as a sheet of maps.
+
+    Attributes:
+        name: of its texture in the build.
+        layers: of the model that its GPU passes compute; empty for an input.
+        kernels: what computes it, each once.
+        passes: the positions of the GPU passes that write it.
+        shape: as batch, channels, height, width; of a row-packed tensor rows, elements.
+        low: the least finite number.
+        high: the largest.
+        mean: of the finite numbers.
+        not_finite: how many are infinite or NaN.
+        constant: the channels that hold one number alone.
+        ranges: the least and the largest number of each map of the sheet.
+        hidden: how many maps the sheet leaves out.
+        map_size: rows and columns of a map in the sheet.
+        averaged: the side of the squares of numbers that a pixel averages.
+        columns: maps side by side.
+        size: rows and columns of the sheet.
+        png: the sheet.
+    """
+
+    name: str
+    layers: tuple[str, ...]
+    kernels: tuple[str, ...]
+    passes: tuple[int, ...]
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    mean: float
+    not_finite: int
+    constant: tuple[int, ...]
+    ranges: tuple[tuple[float, float], ...]
+    hidden: int
+    map_size: tuple[int, int]
+    averaged: int
+    columns: int
+    size: tuple[int, int]
+    png: bytes
+
+
+@dataclass(frozen=True)
+class View:
+    """A build on one input.
+
+    Attributes:
+        title: the model's name in the build.
+        source: the name of the input file; empty for random inputs.
+        renderer: what ran the build.
+        scale: of ``SCALES``.
+        passes: how many GPU passes the build has.
+        tensors: the inputs, then what the GPU passes write, in order.
+    """
+
+    title: str
+    source: str
+    renderer: str
+    scale: str
+    passes: int
+    tensors: tuple[Shown, ...]
+
+
+def view_build(
+    folder: Path,
+    source: Path | None = None,
+    scale: str = "channel",
+    map_side: int | None = MAP_SIDE,
+    variant: str | None = None,
+    runtime: str = "auto",
+    adapter: str = "",
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda step: None,
+) -> View:
+    """Run a build and show all of its tensors.
+
+    Args:
+        folder: the build.
+        source: a picture, or arrays, as ``run`` takes them; None for random inputs.
+        scale: the range of colours is that of each channel, or of all of a layer.
+        map_side: the most pixels of a map's side; larger maps are averaged. None keeps them.
+        variant: the name of the variant to run; by default the one for the adapter.
+        runtime: of ``RUNTIMES``.
+        adapter: a part of the adapter's name.
+        seed: of random inputs.
+        progress: called with the name of each step.
+
+    Raises:
+        ShadergenError: SG01xx, SG05xx, SG06xx; SG0301 for an external input.
+    """
+    build = load(folder, variant=variant)
+    names = chosen(runtime, runtimes_of(build), f"'{folder}'")
+    if any(t.is_external for t in build.textures.values()):
+        raise ShadergenError(
+            "SG0301",
+            f"'{folder}' reads an external texture, which cannot be viewed",
+            help="compile without --input-external",
+        )
+    inputs = None
+    if source is not None:
+        build, inputs, _ = read_inputs(build, source)
+    with open_context(names, adapter) as context:
+        build = for_context(build, context)
+        if inputs is None:
+            inputs = random_inputs_of_ports(build.inputs, seed)
+        progress("running the build")
+        textures = textures_of(run(context, probed(build), inputs))
+        renderer = str(context.info().renderer)
+    ports = {port.texture: port for port in build.inputs}
+    for name, port in ports.items():
+        logical = inputs[port.name].transpose(np.argsort(port.axes))
+        textures[name] = np.asarray(logical, np.float32)
+    progress("drawing")
+    order = [*ports, *(name for name in _written(build) if name not in ports)]
+    tensors = (_shown(build, name, textures[name], scale, map_side) for name in order)
+    title, file = build.model, "" if source is None else source.name
+    return View(title, file, renderer, scale, len(build.passes), tuple(tensors))
+
+
+def _written(build: Build) -> list[str]:
+    """Return the textures that passes write, in the order of their first passes."""
+    return list(dict.fromkeys(w.texture for p in build.passes for w in p.writes))
+
+
+def _shown(build: Build, name: str, array: NDArray[Any], scale: str, map_side: int | None) -> Shown:
+    passes = [
+        (k, p) for k, p in enumerate(build.passes) if any(w.texture == name for w in p.writes)
+    ]
+    maps = as_maps(array.astype(np.float64))
+    finite = np.isfinite(maps)
+    lows = np.where(finite, maps, np.inf).min(axis=(1, 2), initial=np.inf)
+    highs = np.where(finite, maps, -np.inf).max(axis=(1, 2), initial=-np.inf)
+    lows, highs = np.where(lows > highs, 0.0, lows), np.where(lows > highs, 0.0, highs)
+    count = max(1, int(finite.sum()))
+    mean = float(maps.sum(where=finite)) / count
+    small, averaged = (maps, 1) if map_side is None else shrunk(maps, map_side)
+    most = most_maps(small.shape[1], small.shape[2])
+    small = small[:most]
+    first, last = lows[:most], highs[:most]
+    if scale == "layer":
+        first, last = np.full_like(first, lows.min()), np.full_like(last, highs.max())
+    signed = bool(lows.min() < 0 < highs.max())
+    if signed:  # black is 0
+        last = np.maximum(np.abs(first), np.abs(last))
+        first = -last
+    columns = columns_of(len(small), small.shape[1], small.shape[2], ASPECT)
+    image = sheet(indices(small, first, last), GAP, columns)
+    constant = np.flatnonzero((lows == highs) & finite.all(axis=(1, 2)))
+    several = maps.shape[1] * maps.shape[2] > 1
+    return Shown(
+        name,
+        tuple(dict.fromkeys(layer for _, p in passes for layer in p.layers)),
+        tuple(dict.fromkeys(p.kernel for _, p in passes)),
+        tuple(k for k, _ in passes),
+        array.shape,
+        low=float(lows.min()),
+        high=float(highs.max()),
+        mean=mean,
+        not_finite=int((~finite).sum()),
+        constant=tuple(map(int, constant)) if several else (),
+        ranges=tuple(zip(map(float, lows[:most]), map(float, highs[:most]), strict=True)),
+        hidden=len(maps) - len(small),
+        map_size=(small.shape[1], small.shape[2]),
+        averaged=averaged,
+        columns=columns,
+        size=(image.shape[0], image.shape[1]),
+        png=png(image, palette(signed)),
+    )
