@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,23 +17,21 @@ from ..runtime_glue.python.loading import load
 from .choices import PRECISIONS
 from .device_list import variant_name
 from .driver import compile_model, import_model
-from .frontends import Request
-from .option_parsing import parse_preprocessing
-from .options import Options
+from .expectations import at_one_size, expect
 from .random_inputs import random_inputs
-from .references import choose_reference, shortened
 from .running import fitted, named
 from .runtimes import INSTEAD, TITLES, UNAVAILABLE, chosen, open_context, runtime_of
 from .ties import find_pick, only_ties, scores_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from ..ir.graph import Graph, Output
-    from ..passes.attach_preprocessing import Preprocessing
-    from .references import Reference
+    from .driver import Compilation
+    from .expectations import Expected
+    from .options import Options
 
 UNORM8_STEP = 0.5 / 255
 ROUNDED = {  # tolerance and note, by the format of weights
@@ -115,6 +114,31 @@ class Report:
         return "\n".join(map(printable, [*lines, *filter(None, self.note.split("\n"))]))
 
 
+@dataclass(frozen=True)
+class Verification:
+    """A verification with what it compared.
+
+    Attributes:
+        report: the result.
+        model: the model file.
+        options: of the compilation, at the sizes of the inputs.
+        folder: of the builds.
+        builds: the compilations by the names of their variants, empty for the generic build.
+        inputs: what the builds ran on, by the names in the build.
+        expected: of the model on these inputs.
+        adapter: a part of the adapter's name, or nothing.
+    """
+
+    report: Report
+    model: Path
+    options: Options
+    folder: Path
+    builds: Mapping[str, Compilation]
+    inputs: Mapping[str, NDArray[Any]]
+    expected: Expected
+    adapter: str
+
+
 def run_build(
     folder: Path,
     inputs: Mapping[str, NDArray[Any]],
@@ -157,7 +181,30 @@ def verify_model(
     runtime: str = "auto",
     adapter: str = "",
 ) -> Report:
+    """Compile, run and compare; the arguments are those of :func:`verifying`.
+
+    Raises:
+        ShadergenError: when the model cannot be compiled, run, or referred to; SG0301 with an
+            external input, of which nobody but the application has frames.
+    """
+    with verifying(model, options, reference, seed, given, progress, runtime, adapter) as done:
+        return done.report
+
+
+@contextmanager
+def verifying(
+    model: Path,
+    options: Options,
+    reference: str = "auto",
+    seed: int = 0,
+    given: Mapping[str, NDArray[Any]] | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+    runtime: str = "auto",
+    adapter: str = "",
+) -> Iterator[Verification]:
     """Compile, run and compare; with several devices the build of each, whatever the GL at hand.
+
+    The builds last as long as the context.
 
     Args:
         model: the model file.
@@ -172,8 +219,7 @@ def verify_model(
         adapter: a part of the adapter's name; by default the runtime's own choice.
 
     Raises:
-        ShadergenError: when the model cannot be compiled, run, or referred to; SG0301 with an
-            external input, of which nobody but the application has frames.
+        ShadergenError: as :func:`verify_model`.
     """
     if options.input_external:
         raise ShadergenError(
@@ -192,7 +238,7 @@ def verify_model(
         folder = Path(scratch) / "build"
         compiled = compile_model(model, folder, options, progress)
         if options.dynamic is not None:
-            plainly = _at_one_size(plainly, compiled.files.schedule)
+            plainly = at_one_size(plainly, compiled.files.schedule)
         if given is None:
             model_at_size = compiled.model
             if options.dynamic is not None:
@@ -210,73 +256,86 @@ def verify_model(
                 ran[name] = run_build(folder, fed, name or None, adapter)
             except ShadergenError as missing:
                 raise _with_the_other(missing, runtimes, runtimes[name]) from None
-    progress("running the reference")
-    plain = import_model(model, replace(plainly, preprocess=""))
-    if options.preprocess:
-        name, array = next(iter(inputs.items()))
-        axes = compiled.model.inputs[0].port.axes
-        inputs[name] = _preprocessed(parse_preprocessing(options.preprocess), array, axes)
-    request = Request(
-        plainly.input_size,
-        inputs=options.inputs,
-        outputs=options.outputs,
-        shapes=plainly.array_shapes,
-    )
-    oracle, note = choose_reference(model, plain, reference, request)
-    notes = note.split("\n")
-    if options.define and oracle.name == "numpy":
-        said = "the numpy reference uses the same definitions, so it cannot check them"
-        notes += [*compiled.notes, said]
-    if options.tuning is not None:  # it may know little of this model
-        notes += compiled.notes
-    fed = {**inputs, **options.input_value}
-    expected = _run_reference(oracle, fed)
-    precision = PRECISIONS[options.precision]
-    errors = []
-    for variant, build in builds.items():
-        for o in build.graph.outputs:
-            want = np.asarray(expected[o.name], np.float64)
-            found = ran[variant][0][label(o.name)]
-            if want.shape != found.shape:
-                raise ShadergenError(
-                    "SG0701",
-                    f"output '{o.name}' has shape {found.shape}, the reference has {want.shape}",
-                )
-            tolerance = TOLERANCES[precision]
-            if expected[o.name].dtype == np.float16:
-                tolerance = max(tolerance, TOLERANCES["mediump"])
-                notes.append(HALF_NOTE)
-            if options.weight_format in ROUNDED:
-                rounded, said = ROUNDED[options.weight_format]
-                tolerance = max(tolerance, rounded)
-                notes.append(said)
-            bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
-            if o.port.encoding == "unorm8":
-                want = want.clip(0, 1)
-                bound += UNORM8_STEP
-            error = np.abs(found - want)
-            largest = float(np.abs(want).max(initial=0))
-            result = OutputError(
-                o.name, want.shape, float(error.max()), float(error.mean()), bound, largest,
-                variant=variant,
-            )  # fmt: skip
-            own = next(p for p in plain.outputs if p.name == o.name)
-            result, said = _integers(result, plain, own, fed, want, found, tolerance)
-            notes.append(said)
-            errors.append(result)
-    notes += [e.warning for e in errors]
-    lines = dict.fromkeys(filter(None, notes))
-    first = next(iter(builds))
-    return Report(
-        model.name,
-        oracle.name,
-        "\n".join(map(printable, lines)),
-        tuple(dict.fromkeys(TITLES[r] for r in runtimes.values())),
-        ran[first][1],
-        precision,
-        len(builds[first].files.schedule["passes"]),
-        tuple(errors),
-    )
+        expected = expect(model, options, plainly, compiled, inputs, reference, progress)
+        errors, notes = [], list(expected.notes)
+        for variant, build in builds.items():
+            found, said = judge(build.graph.outputs, ran[variant][0], expected, options)
+            errors += [replace(e, variant=variant) for e in found]
+            notes += said
+        notes += [e.warning for e in errors]
+        lines = dict.fromkeys(filter(None, notes))
+        first = next(iter(builds))
+        report = Report(
+            model.name,
+            expected.reference,
+            "\n".join(map(printable, lines)),
+            tuple(dict.fromkeys(TITLES[r] for r in runtimes.values())),
+            ran[first][1],
+            PRECISIONS[options.precision],
+            len(builds[first].files.schedule["passes"]),
+            tuple(errors),
+        )
+        yield Verification(report, model, options, folder, builds, fed, expected, adapter)
+
+
+def judge(
+    outputs: Iterable[Output],
+    ran: Mapping[str, NDArray[Any]],
+    expected: Expected,
+    options: Options,
+) -> tuple[list[OutputError], list[str]]:
+    """Compare the outputs of a build with what is expected of them.
+
+    Args:
+        outputs: of the graph as compiled.
+        ran: the build's arrays, by their names in the build.
+        expected: of the model.
+        options: of the compilation; they say how large errors may be.
+
+    Returns:
+        The comparison of each output, and what to say of them.
+
+    Raises:
+        ShadergenError: SG0701 if the shapes differ.
+    """
+    errors, notes = [], []
+    for o in outputs:
+        wanted = expected.outputs[o.name]
+        want = np.asarray(wanted, np.float64)
+        found = ran[label(o.name)]
+        if want.shape != found.shape:
+            raise ShadergenError(
+                "SG0701",
+                f"output '{o.name}' has shape {found.shape}, the reference has {want.shape}",
+            )
+        tolerance = tolerance_of(options)
+        if wanted.dtype == np.float16:
+            tolerance = max(tolerance, TOLERANCES["mediump"])
+            notes.append(HALF_NOTE)
+        if options.weight_format in ROUNDED:
+            notes.append(ROUNDED[options.weight_format][1])
+        bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
+        if o.port.encoding == "unorm8":
+            want = want.clip(0, 1)
+            bound += UNORM8_STEP
+        error = np.abs(found - want)
+        largest = float(np.abs(want).max(initial=0))
+        result = OutputError(
+            o.name, want.shape, float(error.max()), float(error.mean()), bound, largest
+        )
+        own = next(p for p in expected.graph.outputs if p.name == o.name)
+        result, said = _integers(
+            result, expected.graph, own, expected.inputs, want, found, tolerance
+        )
+        notes.append(said)
+        errors.append(result)
+    return errors, notes
+
+
+def tolerance_of(options: Options) -> float:
+    """Return how large an error may be, over the largest number of a tensor or 1."""
+    rounded = ROUNDED[options.weight_format][0] if options.weight_format in ROUNDED else 0.0
+    return max(TOLERANCES[PRECISIONS[options.precision]], rounded)
 
 
 def _runtimes(options: Options, wanted: str) -> dict[str, str]:
@@ -340,46 +399,3 @@ def _integers(
             why = f", and ties within {tolerance:g} do not explain all of them"
         said += why + f"; compare the values before this output: --outputs {behind}" * bool(behind)
     return replace(error, differing=differing, tied=tied), said
-
-
-def _at_one_size(options: Options, schedule: Mapping[str, Any]) -> Options:
-    """Return the options that fix dynamic dimensions: at the arrays' sizes, or its own."""
-    sizes = {p["name"]: int(p["default"]) for p in schedule["sizes"]["parameters"]}
-    wanted = {} if options.array_shapes else {"": (sizes["height"], sizes["width"])}
-    return replace(options, dynamic=None, input_size={**wanted, **options.input_size})
-
-
-def _run_reference(
-    oracle: Reference, inputs: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """Run the reference.
-
-    Raises:
-        ShadergenError: SG0702 when it refuses the inputs: an index beyond a table, say.
-    """
-    try:
-        return oracle.run(inputs)
-    except ShadergenError:
-        raise
-    except Exception as error:  # any failure of somebody else's code
-        if oracle.name == "numpy":
-            raise
-        raise ShadergenError(
-            "SG0702",
-            f"the reference {oracle.name} cannot run the model on these inputs",
-            why=shortened(error),
-            help="give inputs that the model is made for (--input), or take another --reference",
-        ) from None
-
-
-def _preprocessed(
-    wanted: Preprocessing, image: NDArray[Any], axes: tuple[int, ...]
-) -> NDArray[Any]:
-    """Apply the preprocessing with numpy to an array in the model's own axis order."""
-    channel = axes.index(1)
-    values = np.moveaxis(image.astype(np.float64), channel, -1)
-    if wanted.reverse:
-        values = values[..., ::-1]
-    values = (values * np.array(wanted.scale) - np.array(wanted.mean)) / np.array(wanted.deviation)
-    result: NDArray[Any] = np.moveaxis(values, -1, channel).astype(np.float32)
-    return result

@@ -1,8 +1,7 @@
-"""The commands that compile: ``compile`` and ``verify``."""
+"""The command that compiles: ``compile``."""
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import asdict
 from functools import partial
@@ -13,10 +12,10 @@ import rich_click as click
 
 from ...backends.user_shader.hooks import STAGES, UPSCALE_FROM
 from ...errors import ShadergenError, count, few
-from ..choices import EMBEDDINGS, PACKAGES, REFERENCES
+from ..choices import EMBEDDINGS, PACKAGES
 from .help import command
 from .model_files import keep_making, model_argument, model_file
-from .options import compile_options, is_given, runtime_options, to_options
+from .options import compile_options, to_options
 from .output import (
     bytes_text,
     echo,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from ..driver import Compilation
     from ..options import Options
     from ..player import Shown
-
-EXIT_DIFFERS = 1
 
 
 @command(
@@ -288,95 +285,3 @@ def _print_decisions(result: Compilation) -> None:
     for d in result.decisions:
         table.add_row(d.step, d.subject, d.decision, d.why)
     print_table(table)
-
-
-@command(
-    short_help="Compile a model, run it, and compare the results with a reference.",
-    epilog="Example: [bold]shadergen verify model.onnx --input-size 360x640[/bold]",
-)
-@model_argument
-@compile_options
-@click.option(
-    "--reference",
-    type=click.Choice(REFERENCES),
-    default="auto",
-    show_default=True,
-    help="Reference to compare with.",
-)
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    help="Seed of the random inputs: floats uniform in 0..1 or in --input-range, indices uniform "
-    "over the rows of the table they index.",
-)
-@click.option(
-    "--input",
-    "given",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="An .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
-)
-@runtime_options(
-    "auto: what --device asks for; without --device, the first one installed. Of several devices, "
-    "only those of the runtime are verified. webgpu without --device: --device webgpu."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def verify(
-    model: Path,
-    reference: str,
-    seed: int,
-    given: Path | None,
-    runtime: str,
-    adapter: str,
-    as_json: bool,
-    **flags: Any,
-) -> None:
-    """Compile MODEL, run it on OpenGL ES or WebGPU, and compare with a reference implementation.
-
-    Exits with 1 if an error exceeds 1e-4 (highp) or 1e-2 (mediump) times max(1, max|reference|).
-    Indices (ArgMax, TopK) may differ only if their scores are equal within this bound.
-
-    Random inputs are uniform: floats in 0..1 or in --input-range, 8-bit integers over their whole
-    type, indices over the entries of the table they index, other integers over --input-range, by
-    default 0 or 1.
-    """
-    from ..runtimes import default_device
-    from ..verification import verify_model
-
-    if not is_given("device"):
-        flags["device"] = default_device(runtime)
-    options = to_options(flags)
-    arrays = None
-    if given is not None:
-        from ..running import read_arrays
-
-        arrays = read_arrays(given)
-    with progress_line() as progress, model_file(model) as path:
-        report = verify_model(path, options, reference, seed, arrays, progress, runtime, adapter)
-    if as_json:
-        data = asdict(report) | {"ok": report.ok}
-        for entry, o in zip(data["outputs"], report.outputs, strict=True):
-            entry["ok"] = o.ok
-        print_json(data)
-    else:
-        table = new_table("output", "shape", "max error", "mean error", "bound", "")
-        for o in report.outputs:
-            shape = "x".join(map(str, o.shape))
-            numbers = (f"{o.max_error:.3g}", f"{o.mean_error:.3g}", f"{o.bound:.3g}")
-            name = f"{o.name} ({o.variant})" if o.variant else o.name
-            table.add_row(name, shape, *numbers, "ok" if o.ok else "differs", red=not o.ok)
-        print_table(table)
-        if report.note:
-            echo(*report.note.split("\n"))
-        compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
-        unchecked = ""
-        if report.reference == "numpy":
-            unchecked = ", which runs the imported graph, so the import is not checked"
-        through = f" ({' and '.join(report.runtimes)})" * ("WebGPU" in report.runtimes)
-        echo(
-            f"{compared}{unchecked}: {passes_text(report.passes)} in {report.precision} on "
-            f"{report.renderer}{through}"
-        )
-    if not report.ok:
-        sys.exit(EXIT_DIFFERS)

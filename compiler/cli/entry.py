@@ -10,7 +10,8 @@ import rich_click as click
 
 from ... import __version__
 from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
-from .compiling import EXIT_DIFFERS, compile_command, verify
+from .comparing import diff
+from .compiling import compile_command
 from .help import COMMAND_GROUPS, with_suggestion
 from .inspecting import inspect
 from .machine import doctor, ops, paths
@@ -20,13 +21,15 @@ from .reporting import report
 from .running import run
 from .serving import serve
 from .tuning import tune
+from .verifying import EXIT_DIFFERS, verify
+from .viewing import view
 
 ISSUES = "please report it, with the model or the IR named above"
 # New objects after which Python looks for cycles. Modules, graphs and programs live to the end of a
 # command, so that looking after every 700 takes 6 % of a compilation and finds hardly anything.
 GC_THRESHOLD = 100_000
 COMMANDS = (
-    *(compile_command, run, serve, verify, inspect, report),
+    *(compile_command, run, serve, verify, inspect, report, view, diff),
     *(bench, tune, doctor, ops, paths),
 )
 

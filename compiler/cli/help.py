@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COMMAND_GROUPS: dict[str, tuple[str, ...]] = {
     "Make": ("compile",),
     "Try": ("run", "serve", "verify"),
-    "Look into": ("inspect", "report"),
+    "Look into": ("inspect", "report", "view", "diff"),
     "Measure": ("bench", "tune"),
     "Look up": ("doctor", "ops", "paths"),
 }
@@ -42,7 +42,7 @@ OPTION_GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Runtime": ("variant", "runtime", "adapter"),
     "Measuring": ("frames", "warm_up", "seconds", "no_transfer", "size"),
-    "Checks and details": ("explain", "no_validate", "dump_ir"),
+    "Checks and details": ("explain", "no_validate", "disable_pass", "dump_ir"),
 }
 OTHERS = "Options"
 # What --help shows of the commands that have many options.
@@ -53,10 +53,14 @@ COMMON: dict[str, tuple[str, ...]] = {
     ),
     "verify": (
         *("model", "input_size", "outputs", "device", "precision", "reference", "given"),
-        *("runtime", "as_json"),
+        *("runtime", "layers", "bisecting", "as_json"),
     ),
     "inspect": ("path", "device", "variant", "input_size", "outputs", "precision", "as_json"),
     "report": ("path", "output", "device", "variant", "input_size", "outputs", "precision"),
+    "view": (
+        *("path", "source", "output", "scale", "device", "variant", "input_size", "outputs"),
+        "runtime",
+    ),
     "tune": ("model", "tuning", "device", "input_size", "outputs", "seconds", "runtime"),
 }
 EVERY = f"{__name__}.every"  # in a context: whether --help-all was given

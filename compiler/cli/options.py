@@ -10,7 +10,7 @@ from click import get_current_context as current_context
 from click.core import ParameterSource
 
 from ...errors import ShadergenError
-from ..choices import CHOICES, GLSL_VERSIONS, RUNTIMES
+from ..choices import CHOICES, GLSL_VERSIONS, OPTIONAL_PASSES, RUNTIMES
 from .completion import device_profiles
 from .output import echo
 
@@ -262,6 +262,14 @@ def _with_options(
             help="Do not compile the shaders with glslang (GLSL ES) or naga (WGSL).",
         ),
         click.option(
+            "--disable-pass",
+            type=click.Choice(OPTIONAL_PASSES),
+            metavar="PASS",
+            multiple=True,
+            help="Leave out an optimisation pass, to find a fault of the compiler: "
+            f"{', '.join(OPTIONAL_PASSES)}.",
+        ),
+        click.option(
             "--dump-ir",
             type=click.Path(path_type=Path),
             metavar="DIR",
@@ -382,7 +390,7 @@ def model_or_build(
     if profile and "," in profile:
         raise ShadergenError(
             "SG0301",
-            f"{name} estimates for one device profile",
+            f"{name} takes one device profile",
             why=f"--device {profile} lists several",
             help=f"{name} --device DEVICE for each of them",
         )
@@ -437,6 +445,7 @@ def to_options(flags: dict[str, Any]) -> Options:
         input_value=parse_values(flags.pop("input_value")),
         glsl=int(glsl) if (glsl := flags.pop("glsl")) else None,  # type: ignore[arg-type]
         define=tuple(flags.pop("define")),
+        disable_pass=tuple(flags.pop("disable_pass")),
         validate=not flags.pop("no_validate"),
         **flags,
     )

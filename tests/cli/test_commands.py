@@ -288,11 +288,11 @@ def test_verify_compares_with_keras_and_with_given_inputs(shadergen, tmp_path):
 
 @pytest.mark.gl
 def test_verify_prints_notes_of_several_lines_line_by_line(shadergen, monkeypatch):
-    from shadergen.compiler import verification
+    from shadergen.compiler import expectations
 
-    own = verification.choose_reference
+    own = expectations.choose_reference
     said = "keras cannot run this model: why\nset TENSORFLOW_PYTHON"
-    monkeypatch.setattr(verification, "choose_reference", lambda *a: (own(*a)[0], said))
+    monkeypatch.setattr(expectations, "choose_reference", lambda *a: (own(*a)[0], said))
     ran = shadergen("verify", ESPCN, *SIZE, "--reference", "numpy")
     assert f"\n{said}\n" in ran.out
 

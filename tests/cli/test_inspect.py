@@ -102,4 +102,4 @@ def test_a_build_of_an_earlier_version_is_inspected_but_not_estimated(shadergen,
 def test_a_list_of_devices_is_refused(shadergen):
     ran = shadergen("inspect", ESPCN, "--input-size", "24x32", "--device", "gles30,mali-valhall")
     assert ran.code == 2
-    assert "inspect estimates for one device profile" in ran.err
+    assert "inspect takes one device profile" in ran.err

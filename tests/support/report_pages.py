@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
-VOID = ("meta", "input", "link", "br", "wbr")
+VOID = ("meta", "img", "input", "link", "br", "wbr")
 
 
 @dataclass

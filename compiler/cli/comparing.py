@@ -1,0 +1,122 @@
+"""The command that compares two builds: ``diff``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from .help import command
+from .output import bytes_text, echo, new_table, print_json, print_table, short_text, si_text
+from .verifying import EXIT_DIFFERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..build_diff import BuildDiff, Step, Totals
+
+
+@command(
+    short_help="Show what differs between two builds.",
+    epilog="Example: [bold]shadergen diff before/ after/ --glsl[/bold]",
+)
+@click.argument("first", metavar="BUILD", type=click.Path(path_type=Path))
+@click.argument("second", metavar="BUILD", type=click.Path(path_type=Path))
+@click.option("--glsl", is_flag=True, help="Also print the differences of the shaders, unified.")
+@click.option(
+    "--device",
+    metavar="PROFILE",
+    help="Estimate frame times on the GPUs of this device profile; by default, a range over all "
+    "GPUs with published rates.",
+)
+@click.option("--variant", metavar="NAME", help="Compare this variant of both builds.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def diff(
+    first: Path, second: Path, glsl: bool, device: str | None, variant: str | None, as_json: bool
+) -> None:
+    """Show what differs between two builds: GPU passes, work, memory, estimated times, shaders.
+
+    Exits with 0 if the builds are equal, with 1 if they differ, and with 2 for an error, as diff
+    does. The version of shadergen that wrote them does not count.
+    """
+    from ..build_diff import diff_builds
+
+    found = diff_builds(first, second, device, variant)
+    if as_json:
+        data = asdict(found) | {"equal": found.is_equal}
+        if not glsl:
+            del data["shaders"]
+        print_json(data)
+    elif found.is_equal:
+        echo("the builds are equal")
+    else:
+        _print_changes(found)
+        _print_totals(found, device is not None)
+        if glsl:
+            echo(*found.shaders)
+    if not found.is_equal:
+        sys.exit(EXIT_DIFFERS)
+
+
+def _print_changes(found: BuildDiff) -> None:
+    if found.changes:
+        table = new_table("", "tensor", "layers", "change")
+        signs = {"added": "+", "removed": "-", "changed": "~"}
+        for change in found.changes:
+            step = change.step
+            details = "; ".join(change.details) or _described(step)
+            table.add_row(signs[change.kind], step.name, ", ".join(step.layers), details)
+        print_table(table)
+    if found.members:
+        echo(f"the schedules also differ in: {', '.join(found.members)}")
+    if not found.same_weights:
+        echo("the weights differ")
+    if found.shaders and not found.changes:
+        echo("the shaders differ in comments or in order only: --glsl shows them")
+
+
+def _described(step: Step) -> str:
+    passes = f", {step.passes} GPU passes" * (step.passes > 1)
+    return f"{step.kernel}{passes}, {step.texture}"
+
+
+ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("GPU passes", "passes", str),
+    ("shader files", "shaders", str),
+    ("multiply-adds", "macs", si_text),
+    ("bytes read and written", "bytes", bytes_text),
+    ("textures at the peak", "texture_bytes_peak", bytes_text),
+    ("textures without sharing", "texture_bytes_total", bytes_text),
+    ("weights", "weight_bytes", bytes_text),
+)
+
+
+def _print_totals(found: BuildDiff, each_gpu: bool) -> None:
+    table = new_table("", "before", "after", "ratio")
+    for title, name, text in ROWS:
+        before, after = getattr(found.before, name), getattr(found.after, name)
+        table.add_row(title, text(before), text(after), _ratio(before, after))
+    ratios = _time_ratios(found.before, found.after)
+    if each_gpu:
+        for gpu in ratios:
+            times = (found.before.milliseconds[gpu], found.after.milliseconds[gpu])
+            table.add_row(f"ms on {gpu}, estimated", *map(short_text, times), _ratio(*times))
+    print_table(table)
+    if ratios and not each_gpu:
+        least, most = min(ratios.values()), max(ratios.values())
+        echo(
+            f"estimated frame time: {least:.2f} to {most:.2f} times as long, on {len(ratios)} "
+            "GPUs; --device PROFILE shows milliseconds"
+        )
+
+
+def _time_ratios(before: Totals, after: Totals) -> dict[str, float]:
+    both = [gpu for gpu in before.milliseconds if gpu in after.milliseconds]
+    return {gpu: after.milliseconds[gpu] / before.milliseconds[gpu] for gpu in both}
+
+
+def _ratio(before: float, after: float) -> str:
+    return "=" if before == after else f"{after / before:.2f}" if before else "-"

@@ -1,0 +1,169 @@
+"""The command that compares a model's build with a reference: ``verify``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from ...errors import ShadergenError
+from ..choices import REFERENCES
+from .help import command
+from .looking import bisection_data, bisection_lines, layers_data, print_layers
+from .model_files import model_argument, model_file
+from .options import compile_options, is_given, runtime_options, to_options
+from .output import echo, new_table, passes_text, print_json, print_table, progress_line
+
+if TYPE_CHECKING:
+    from ..verification import Report
+
+EXIT_DIFFERS = 1
+
+
+@command(
+    short_help="Compile a model, run it, and compare the results with a reference.",
+    epilog="Example: [bold]shadergen verify model.onnx --input-size 360x640[/bold]",
+)
+@model_argument
+@compile_options
+@click.option(
+    "--reference",
+    type=click.Choice(REFERENCES),
+    default="auto",
+    show_default=True,
+    help="Reference to compare with.",
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Seed of the random inputs: floats uniform in 0..1 or in --input-range, indices uniform "
+    "over the rows of the table they index.",
+)
+@click.option(
+    "--input",
+    "given",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="An .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
+)
+@runtime_options(
+    "auto: what --device asks for; without --device, the first one installed. Of several devices, "
+    "only those of the runtime are verified. webgpu without --device: --device webgpu."
+)
+@click.option(
+    "--layers",
+    is_flag=True,
+    help="Also compare every stored tensor and name the first wrong one.",
+)
+@click.option(
+    "--heat-maps",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --layers: write the errors of each tensor as a PNG to this folder.",
+)
+@click.option(
+    "--bisect",
+    "bisecting",
+    is_flag=True,
+    help="Find what makes a wrong output wrong, and options that avoid it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def verify(
+    model: Path,
+    reference: str,
+    seed: int,
+    given: Path | None,
+    runtime: str,
+    adapter: str,
+    layers: bool,
+    heat_maps: Path | None,
+    bisecting: bool,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Compile MODEL, run it on OpenGL ES or WebGPU, and compare with a reference implementation.
+
+    Exits with 1 if an error exceeds 1e-4 (highp) or 1e-2 (mediump) times max(1, max|reference|).
+    Indices (ArgMax, TopK) may differ only if their scores are equal within this bound.
+    """
+    from ..runtimes import default_device
+    from ..verification import verifying
+
+    if not is_given("device"):
+        flags["device"] = default_device(runtime)
+    options = to_options(flags)
+    arrays = None
+    if given is not None:
+        from ..running import read_arrays
+
+        arrays = read_arrays(given)
+    if heat_maps is not None:
+        from ..debugging.heat_maps import check_heat_maps
+
+        if not layers:
+            raise ShadergenError("SG0301", "--heat-maps needs --layers")
+        check_heat_maps(heat_maps)
+    found = cause = None
+    with (
+        progress_line() as progress,
+        model_file(model) as path,
+        verifying(path, options, reference, seed, arrays, progress, runtime, adapter) as verified,
+    ):
+        report = verified.report
+        if layers:
+            from ..debugging.layers import compare_layers
+
+            found = compare_layers(verified, progress)
+            if heat_maps is not None:
+                from ..debugging.heat_maps import write_heat_maps
+
+                progress("writing heat maps")
+                write_heat_maps(found.tensors, heat_maps)
+        if bisecting:
+            from ..debugging.bisection import bisect
+
+            cause = bisect(verified, progress)
+    if as_json:
+        data = asdict(report) | {"ok": report.ok}
+        for entry, o in zip(data["outputs"], report.outputs, strict=True):
+            entry["ok"] = o.ok
+        if found is not None:
+            data["layers"] = layers_data(found)
+        if bisecting:
+            data["bisection"] = bisection_data(cause) if cause else None
+        print_json(data)
+    else:
+        _print_report(report)
+        if found is not None:
+            print_layers(found, report.ok)
+        if cause is not None:
+            echo(*bisection_lines(cause))
+        elif bisecting:
+            echo("all outputs are right: nothing to bisect")
+    if not report.ok or (found is not None and not found.ok):
+        sys.exit(EXIT_DIFFERS)
+
+
+def _print_report(report: Report) -> None:
+    table = new_table("output", "shape", "max error", "mean error", "bound", "")
+    for o in report.outputs:
+        shape = "x".join(map(str, o.shape))
+        numbers = (f"{o.max_error:.3g}", f"{o.mean_error:.3g}", f"{o.bound:.3g}")
+        name = f"{o.name} ({o.variant})" if o.variant else o.name
+        table.add_row(name, shape, *numbers, "ok" if o.ok else "differs", red=not o.ok)
+    print_table(table)
+    if report.note:
+        echo(*report.note.split("\n"))
+    compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
+    unchecked = ""
+    if report.reference == "numpy":
+        unchecked = ", which runs the imported graph, so the import is not checked"
+    through = f" ({' and '.join(report.runtimes)})" * ("WebGPU" in report.runtimes)
+    echo(
+        f"{compared}{unchecked}: {passes_text(report.passes)} in {report.precision} on "
+        f"{report.renderer}{through}"
+    )
