@@ -86,12 +86,17 @@ def simplified(nest: Nest, shape: Sequence[int]) -> Nest:
     return replace(nest, once=rewritten(nest.once), each_step=rewritten(nest.each_step))
 
 
-def simplified_load(load: Load, shape: Sequence[int], loops: Sequence[Loop] = ()) -> Load:
-    """Simplify a load for a result of the given shape and the given loops."""
+def index_ranges(shape: Sequence[int], loops: Sequence[Loop] = ()) -> dict[str, tuple[int, int]]:
+    """Return the range of each coordinate of a result and of each loop counter, where bounded."""
     sizes = {o.name: size for o, size in zip(coordinates(len(shape)), shape, strict=True)}
     sizes |= {loop.name: loop.trips for loop in loops}
     most = {name: bounds(size)[1] for name, size in sizes.items()}
-    ranges = {name: (0, int(size) - 1) for name, size in most.items() if isfinite(size)}
+    return {name: (0, int(size) - 1) for name, size in most.items() if isfinite(size)}
+
+
+def simplified_load(load: Load, shape: Sequence[int], loops: Sequence[Loop] = ()) -> Load:
+    """Simplify a load for a result of the given shape and the given loops."""
+    ranges = index_ranges(shape, loops)
     sources = []
     for source in load.sources:
         conditions = [simplify(e, ranges) for e in source.valid]

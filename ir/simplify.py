@@ -82,6 +82,17 @@ def simplify(expr: Expr, ranges: Mapping[str, Range]) -> Expr:
     return _Simplifier(ranges).sum(expr).expr()
 
 
+def value_range(expr: Expr, ranges: Mapping[str, Range]) -> Range | None:
+    """Return the least and the largest value of an index; None if they are not known.
+
+    Args:
+        expr: an integer expression of an index map.
+        ranges: as :func:`simplify` takes them.
+    """
+    simplifier = _Simplifier(ranges)
+    return simplifier.range(simplifier.sum(expr))
+
+
 class _Simplifier:
     def __init__(self, ranges: Mapping[str, Range]) -> None:
         self.ranges = ranges

@@ -17,6 +17,7 @@ from ...ir.dimensions import is_dynamic, is_one, statically_equal
 from ...ir.evaluation import evaluate_formula
 from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variables, walk
 from ...ir.indexing import add, coordinates, flatten, idiv, imod, mul
+from ...ir.simplify import value_range
 from ...ir.types import LANES
 from ...passes.placement.access import Access
 from ..shader.constructors import all_of, construct, intrinsic, ivec2, vec4
@@ -129,6 +130,7 @@ class Reader:
         lane: the variable of the result's lane axis.
         lanes: the size of this axis.
         fixed: variables with a known value in this GPU pass, such as the batch entry.
+        ranges: the least and the largest value of variables in this GPU pass, where known.
         bound: the names of bindings.
         varying: the bindings that differ between the four lanes.
         declared: the functions, by access pattern, parameters and statements.
@@ -139,6 +141,7 @@ class Reader:
     lane: str
     lanes: int
     fixed: Mapping[str, Expr] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     bound: Collection[str] = ()
     varying: set[str] = field(default_factory=set)
     declared: dict[tuple[object, ...], Function] = field(default_factory=dict)
@@ -282,6 +285,9 @@ class Reader:
             return Var(name)
 
         channel: Expr = index[t.lane_axis] if t.rank else Num(0.0)
+        among = None  # the layers that the texel can lie in
+        if t.in_planes:
+            among = value_range(add(mul(index[0], t.planes), idiv(channel, LANES)), self.ranges)
         if kind != "aligned":
             channel = named("along_lanes", channel)
         if t.in_planes:
@@ -306,7 +312,7 @@ class Reader:
                 y, layer = row, Num(0.0)
         texture = self.shader.texture(value, role, batch)
         where = ivec2(self._int(x), self._int(y))
-        found = texture.fetch(where, self._int(layer), everywhere)
+        found = texture.fetch(where, self._int(layer), everywhere, among=among)
         if kind != "aligned":
             found = self._component(found, channel, t.channels_per_texel)
         body.give(found)

@@ -14,10 +14,11 @@ from ...ir.dimensions import is_dynamic, is_one
 from ...ir.expr import Call, Expr, Var, replace_parts, variables
 from ...ir.graph import infer
 from ...ir.index_maps import simplified
-from ...ir.indexing import Load, coordinates
+from ...ir.indexing import Load, coordinates, idiv
 from ...ir.nest import loads_of
 from ...ir.nests import nest_of
 from ...ir.ops import Pointwise
+from ...ir.simplify import value_range
 from ...ir.types import LANES
 from ...passes.kernel_ops import IndexMapped, parts
 from ...passes.placement.kinds import precision
@@ -91,9 +92,15 @@ def check_planes(node: Node, target: Target) -> None:
             planes[k] = t.planes
     if max(planes.values(), default=0) <= target.limits.texture_units:
         return
-    read = {s.operand for _, load in loads_of(_nest(node)[0].bindings) for s in load.sources}
-    units = max((planes.get(k, 0) for k in read), default=0)
-    check_units(units, node.choice.stage or "fragment", target, node.name)
+    nest, _ = _nest(node)
+    for group in groups(node):
+        ranges = group.ranges(nest.loops)
+        for _, load in loads_of(nest.bindings):
+            for source in load.sources:
+                most = planes.get(source.operand, 0)
+                found = value_range(idiv(source.index[1], LANES), ranges) if most else None
+                units = found[1] - found[0] + 1 if found else most
+                check_units(min(units, most), node.choice.stage or "fragment", target, node.name)
 
 
 class _Nest:
@@ -106,7 +113,7 @@ class _Nest:
         self.shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
         t = node.result.type
         self.reader = group.reader(self.shader)
-        self.reader.bound = nest.bound
+        self.reader.bound, self.reader.ranges = nest.bound, group.ranges(nest.loops)
         self.body = Body()
         self.loads: dict[str, LoadFunction] = {}
         self.texels: set[str] = set()

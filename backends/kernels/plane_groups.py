@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ...ir.dimensions import is_one, statically_equal
 from ...ir.expr import Expr, Num
+from ...ir.index_maps import index_ranges
 from ...ir.indexing import coordinates
 from ...ir.ops import Conv
 from ...ir.types import LANES
@@ -29,9 +30,10 @@ from .loads import Reader
 from .weight_blocks import plan_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from ...ir.graph import Node, Value
+    from ...ir.nest import Loop
     from ...ir.types import TensorType
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression, Int
@@ -170,7 +172,16 @@ class Group:
     def reader(self, shader: ShaderBuilder) -> Reader:
         """Return a reader of loads whose index maps start from this result's coordinates."""
         t = self.node.result.type
-        return Reader(shader, lane_coordinate(t), t.channels, self.fixed)
+        return Reader(shader, lane_coordinate(t), t.channels, self.fixed, self.ranges())
+
+    def ranges(self, loops: Sequence[Loop] = ()) -> dict[str, tuple[int, int]]:
+        """Return the ranges of this result's coordinates in the pass, and of loop counters."""
+        t = self.node.result.type
+        found = index_ranges(t.shape, loops)
+        if t.in_planes and not self.shared:
+            last = min((self.planes[-1] + 1) * LANES, t.channels) - 1
+            found[lane_coordinate(t)] = self.planes[0] * LANES, last
+        return found
 
     def plane(self, k: int) -> Int:
         """Return plane k of the pass: its number, or an expression if it is a variable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from ...errors import InternalError
@@ -18,12 +19,14 @@ from .program import TextureBinding
 from .textures import TensorTexture, choosing, float_size, from_external
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ...ir.dimensions import SymbolicInt
     from ...ir.expr import Expr
     from ...ir.graph import Precision, Stage, Value
     from ...passes.placement.target import Target
     from .expressions import Expression
-    from .program import TextureKind
+    from .program import Function, TextureKind
 
 
 class Declarations:
@@ -100,8 +103,22 @@ class Declarations:
             first,
             self.size(f"first_{name}", begin) if begin and layout.kind == "array" else None,
             self._sides(name, value) if sampled else None,
-            choosing(name, value, bindings, first) if count > 1 else None,
+            choosing=self._choosing(name, value, bindings, first) if count > 1 else None,
         )
+
+    def _choosing(
+        self, name: str, value: Value, bindings: Sequence[TextureBinding], first: int
+    ) -> Callable[[int, int], Function]:
+        """Return what makes the functions that read one of some textures, each once."""
+
+        @cache
+        def some(least: int, most: int) -> Function:
+            within = bindings[least - first : most - first + 1]
+            called = f"fetch_{name}" if len(within) == len(bindings) else f"fetch_{name}_{least}"
+            return choosing(names(called), value, within, least)
+
+        names = self.names
+        return some
 
     def _sides(self, name: str, value: Value) -> Expression:
         """Return the vec2 of a map's width and height."""

@@ -14,7 +14,7 @@ from .statements import Body
 from .types import FLOAT, INT, IVEC2, MAT4, VEC2, VEC4
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...ir.graph import Value
     from ...passes.placement.target import Target
@@ -32,7 +32,8 @@ class TensorTexture:
         first: the layer that the first binding is.
         offset: layers of an array before the tensor's own.
         size: the vec2 of width and height, where it is read as a sample if all invocations read.
-        function: what reads one of several bindings, or an external texture.
+        function: what reads an external texture.
+        choosing: returns what reads one of some of the bindings, by the first and the last.
     """
 
     value: Value
@@ -41,6 +42,7 @@ class TensorTexture:
     offset: Expression | None = None
     size: Expression | None = None
     function: Function | None = None
+    choosing: Callable[[int, int], Function] | None = None
 
     @property
     def sampled(self) -> bool:
@@ -53,6 +55,7 @@ class TensorTexture:
         layer: Int,
         everywhere: bool = False,
         centre: Expression | None = None,
+        among: tuple[int, int] | None = None,
     ) -> Expression:
         """Return the texel of a layer at an ivec2.
 
@@ -62,6 +65,8 @@ class TensorTexture:
             everywhere: all invocations of a draw come here. Sampling is defined only there, as it
                 looks at neighbours; of levels of detail, which they decide on, there is one.
             centre: :meth:`centre` of the position, where it is at hand.
+            among: the least and the largest number that the layer can be, if known. The program
+                then needs no textures of other layers, if each has its own.
         """
         binding = self.bindings[0]
         if binding.kind == "external":
@@ -71,14 +76,23 @@ class TensorTexture:
         if binding.kind == "array":
             number = integer(layer) if self.offset is None else integer(layer) + self.offset
         elif len(self.bindings) > 1:
-            if (plain := known(layer)) is None:
-                assert self.function is not None
-                return self.function(position, integer(layer))
+            least, most = self._within(among)
+            plain = least if least == most else known(layer)
+            if plain is None:
+                assert self.choosing is not None
+                return self.choosing(least, most)(position, integer(layer))
             binding = self.bindings[plain - self.first]
         if everywhere and self.sampled:
             return Texel(binding, None, number, centre or self.centre(position))
         texel = Texel(binding, position, number)
         return whole(texel, self.value.type.layout.format) if self._is_constant else texel  # type: ignore[union-attr]
+
+    def _within(self, layers: tuple[int, int] | None) -> tuple[int, int]:
+        """Return the first and the last layer of a range that have a texture here."""
+        first, last = self.first, self.first + len(self.bindings) - 1
+        least, most = layers or (first, last)
+        least, most = max(least, first), min(most, last)
+        return (least, most) if least <= most else (first, last)  # else nothing comes here
 
     @property
     def _is_constant(self) -> bool:
@@ -112,7 +126,7 @@ def choosing(name: str, value: Value, bindings: Sequence[TextureBinding], first:
         with body.when(layer.equals(first + k)):
             body.give(texel)
     body.give(texels[-1])
-    return Function(f"fetch_{name}", (p, layer), VEC4, body.statements)
+    return Function(name, (p, layer), VEC4, body.statements)
 
 
 def from_external(name: str, binding: TextureBinding, width: Int, height: Int) -> Function:

@@ -30,6 +30,7 @@ from support.picture_networks import (
     padded,
     residual,
     save,
+    shuffled,
     transposed,
     unet,
     unshuffled,
@@ -210,6 +211,17 @@ def test_layers_of_many_kinds(make, channels, scale, size, stage, tmp_path):
     model = make()
     frame = noise(*size, channels)
     got = through_filter(written(model, tmp_path, stage=stage), frame, scale)
+    assert codes_apart(got, reference(model, frame / 255)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("stage", "channels", "mode"),
+    [("fragment", 240, "CRD"), ("compute", 256, "CRD"), ("compute", 256, "DCR")],
+)
+def test_a_pass_of_a_pixel_shuffle_binds_the_planes_that_it_reads(stage, channels, mode, tmp_path):
+    model = shuffled(channels, mode)
+    frame = noise(9, 13, 3)
+    got = through_filter(written(model, tmp_path, stage=stage), frame, 2)
     assert codes_apart(got, reference(model, frame / 255)) <= 1
 
 

@@ -298,6 +298,17 @@ def unshuffled() -> ModelProto:
     return net.model(1)
 
 
+def shuffled(channels: int, mode: str) -> ModelProto:
+    """Return the end of an EDSR (Lim et al. 2017): a pixel shuffle of many channels."""
+    net = Network(3)
+    x = net.conv(
+        net.add("Relu", net.conv("x", 3, 8, 3, "first"), name="relu"), 8, channels, 1, "wide"
+    )
+    x = net.add("DepthToSpace", x, name="shuffle", blocksize=2, mode=mode)
+    net.conv(x, channels // 4, 3, 1, "last", 0.2)
+    return net.model(3)
+
+
 def padded() -> ModelProto:
     """Return a restorer of luma whose maps are padded in several ways, and read without padding."""
     net = Network(1)
