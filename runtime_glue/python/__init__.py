@@ -13,21 +13,36 @@ context and passes its textures to :meth:`Runner.bind_input` and :meth:`Runner.b
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from .context import HeadlessContext
-from .device import DeviceInfo, query_device
-from .loading import load, resized
-from .runner import Runner
-from .schedule import Build
+if TYPE_CHECKING:
+    from .context import HeadlessContext
+    from .device import DeviceInfo, query_device
+    from .loading import load, resized
+    from .runner import Runner
+    from .schedule import Build
 
 __all__ = ["Build", "DeviceInfo", "HeadlessContext", "Runner", "load", "query_device", "resized"]
 
+# Imported when first used: the compiler needs a few modules of this package, and never a runner.
+MODULES = {
+    "Build": "schedule",
+    "DeviceInfo": "device",
+    "HeadlessContext": "context",
+    "Runner": "runner",
+    "load": "loading",
+    "query_device": "device",
+    "resized": "loading",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Return :class:`Runner` for its deprecated name ``Player``."""
+    """Import a name of this package, or :class:`Runner` for its deprecated name ``Player``."""
     if name == "Player":
         warn("Player is now called Runner", DeprecationWarning, stacklevel=2)
-        return Runner
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        name = "Runner"
+    if name not in MODULES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f".{MODULES[name]}", __name__), name)
