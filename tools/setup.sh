@@ -5,8 +5,8 @@
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh compare              and what `make bench` compares with
 #   tools/setup.sh gpus                 and the Python packages of `make gpus`
-#   tools/setup.sh test                 and what `make test` runs builds in C++, in Rust, on the
-#                                       web and in video players with
+#   tools/setup.sh test                 and what `make test` runs builds in C++, in Rust, in
+#                                       toolkits, on the web and in video players with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -107,6 +107,22 @@ install_rust() {
     fi
 }
 
+# The toolkits in whose GL contexts docs/recipes.md runs networks.
+install_toolkits() {
+    local missing
+    missing=$(pkg-config --exists sdl2 || echo libsdl2-dev
+        pkg-config --exists Qt5Widgets || echo qtbase5-dev
+        pkg-config --exists gtk4 || echo libgtk-4-dev
+        pkg-config --exists libobs || echo libobs-dev
+        pkg-config --exists gstreamer-gl-1.0 || echo libgstreamer-plugins-base1.0-dev
+        gst-inspect-1.0 --exists glfilterapp videotestsrc 2> /dev/null ||
+            echo gstreamer1.0-gl gstreamer1.0-plugins-base gstreamer1.0-tools)
+    # shellcheck disable=SC2086  # a list of words
+    if [ -n "$missing" ] && ! { command -v apt-get > /dev/null && apt_install $missing; }; then
+        say "missing" $missing "(Debian's names): their recipes will not be tested"
+    fi
+}
+
 # A browser and Node, in which the web runtime is tested.
 install_browser() {
     local missing
@@ -202,6 +218,7 @@ if [ "${1:-}" = test ]; then
     install_browser
     install_cpp
     install_rust
+    install_toolkits
     install_vulkan # for WGSL and user shaders
     install_players
 fi
