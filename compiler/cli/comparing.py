@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -46,10 +46,7 @@ def diff(
 
     found = diff_builds(first, second, device, variant)
     if as_json:
-        data = asdict(found) | {"equal": found.is_equal}
-        if not glsl:
-            del data["shaders"]
-        print_json(data)
+        print_json(_data(found, glsl))
     elif found.is_equal:
         echo("the builds are equal")
     else:
@@ -59,6 +56,18 @@ def diff(
             echo(*found.shaders)
     if not found.is_equal:
         sys.exit(EXIT_DIFFERS)
+
+
+def _data(found: BuildDiff, glsl: bool) -> dict[str, Any]:
+    """Return the differences as data for JSON, without shaders' texts but for ``glsl``."""
+    data = asdict(found) | {"equal": found.is_equal}
+    for entry, change in zip(data["changes"], found.changes, strict=True):
+        entry["kind"] = change.kind
+        for side in filter(None, (entry["before"], entry["after"])):
+            del side["sources"]
+    if not glsl:
+        del data["shaders"]
+    return data
 
 
 def _print_changes(found: BuildDiff) -> None:

@@ -108,7 +108,10 @@ def bisection_lines(found: Bisection) -> list[str]:
     lines = _causes(found)
     if not found.cures:
         tried = count(found.tried, "other build")
-        return [*lines, f"no option makes the build right ({tried} tried)"]
+        lines.append(f"no option makes the build right ({tried} tried)")
+        if found.kernels:
+            lines.append("to tell a driver's fault from shadergen's, try another --adapter")
+        return lines
     best, *others = found.cures
     changed = passes_text(best.changed)
     lines.append(f"smallest change that makes it right ({changed} changed): {best.text}")
@@ -123,7 +126,8 @@ def _causes(found: Bisection) -> list[str]:
     if (graph := found.graph) is not None:
         about = f", first at layer '{graph.layer}'" * bool(graph.layer)
         if graph.step == "import":
-            lines.append("the imported graph differs from the reference: the import is wrong")
+            value = f", first at value '{graph.layer}'" * bool(graph.layer)
+            lines.append(f"the imported graph differs from the reference{value}")
         else:
             lines.append(f"the compiler's pass {graph.step} makes the graph wrong{about}")
     if found.kernels:

@@ -10,5 +10,6 @@
 - :mod:`.pixels`: the worst pixel, and the line of the shader that wrote it.
 - :mod:`.heat_maps`: the errors as pictures, on contact sheets (:mod:`.sheets`).
 - :mod:`.bisection`: ``verify --bisect``: what makes a build wrong, from :mod:`.graph_passes`, the
-  compiler's pass that made the graph wrong, and :mod:`.trials`, options that avoid a part of it.
+  compiler's pass that made the graph wrong, :mod:`.import_faults`, the value that was imported
+  wrongly, and :mod:`.trials`, options that avoid a part of the compiler.
 """

@@ -10,6 +10,7 @@ import numpy as np
 from ...backends.schedule import label
 from ..driver import compile_graph
 from ..verification import judge
+from .import_faults import find_wrong_value
 from .interpreted import interpreted
 from .pixels import difference
 
@@ -30,7 +31,8 @@ class GraphFault:
 
     Attributes:
         step: the name of a pass, or "import".
-        layer: the first layer whose value the pass changed; empty if none of a name was.
+        layer: the first layer whose value the pass changed, or value that is imported wrongly;
+            empty if none of a name was.
     """
 
     step: str
@@ -60,7 +62,7 @@ def find_graph_fault(
     progress("compiling step by step")
     compile_graph(compiled.model, replace(verified.options, validate=False), observe=observe)
     if not _is_right(verified, seen[0][1]):
-        return GraphFault(IMPORT, "")
+        return GraphFault(IMPORT, find_wrong_value(verified, progress))
     right, wrong = 0, len(seen) - 1
     while wrong - right > 1:
         middle = (right + wrong) // 2

@@ -139,7 +139,7 @@ class Inside:
         mean = float(error.mean()) if error.size else 0.0
         return LayerError(
             stored.name, stored.layers, stored.kernel, stored.passes, stored.shape, most, mean,
-            bound, pixel, tied, error,
+            bound, pixel, tied, error.astype(np.float32),
         )  # fmt: skip
 
     def _is_tied(self, stored: Stored, want: NDArray[Any], got: NDArray[Any]) -> bool:

@@ -42,7 +42,8 @@ class Recorder(Machine):
             with np.errstate(over="ignore"):
                 array = array.astype(np.float16 if half else np.float32).astype(np.float64)
         if value in self.wanted:
-            self.kept[value] = array
+            exact = self.rounded and array.dtype.kind == "f"  # half of the memory
+            self.kept[value] = array.astype(np.float32) if exact else array
         return array
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import ShadergenError
 from ...runtime_glue.python.loading import load
 from ..debugging.probes import probed, run, textures_of
-from ..debugging.sheets import as_maps, columns_of, most_maps, sheet
+from ..debugging.sheets import as_maps, columns_of, sheet
 from ..random_inputs import random_inputs_of_ports
 from ..running import read_inputs
 from ..runtimes import chosen, for_context, open_context, runtimes_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SCALES = ("channel", "layer")  # what the range of colours is of
 ASPECT = 3.0  # of a sheet: its width for its height
+PIXELS = 4_000_000  # of a sheet on a page, about
 MAP_SIDE = 192  # pixels of a map on a page, by default
 
 
@@ -44,8 +45,7 @@ class Shown:
         mean: of the finite numbers.
         not_finite: how many are infinite or NaN.
         constant: the channels that hold one number alone.
-        ranges: the least and the largest number of each map of the sheet.
-        hidden: how many maps the sheet leaves out.
+        ranges: the least and the largest number of each map.
         map_size: rows and columns of a map in the sheet.
         averaged: the side of the squares of numbers that a pixel averages.
         columns: maps side by side.
@@ -64,7 +64,6 @@ class Shown:
     not_finite: int
     constant: tuple[int, ...]
     ranges: tuple[tuple[float, float], ...]
-    hidden: int
     map_size: tuple[int, int]
     averaged: int
     columns: int
@@ -165,10 +164,8 @@ def _shown(build: Build, name: str, array: NDArray[Any], scale: str, map_side: i
     lows, highs = np.where(lows > highs, 0.0, lows), np.where(lows > highs, 0.0, highs)
     count = max(1, int(finite.sum()))
     mean = float(maps.sum(where=finite)) / count
-    small, averaged = (maps, 1) if map_side is None else shrunk(maps, map_side)
-    most = most_maps(small.shape[1], small.shape[2])
-    small = small[:most]
-    first, last = lows[:most], highs[:most]
+    small, averaged = (maps, 1) if map_side is None else shrunk(maps, map_side, PIXELS)
+    first, last = lows, highs
     if scale == "layer":
         first, last = np.full_like(first, lows.min()), np.full_like(last, highs.max())
     signed = bool(lows.min() < 0 < highs.max())
@@ -190,8 +187,7 @@ def _shown(build: Build, name: str, array: NDArray[Any], scale: str, map_side: i
         mean=mean,
         not_finite=int((~finite).sum()),
         constant=tuple(map(int, constant)) if several else (),
-        ranges=tuple(zip(map(float, lows[:most]), map(float, highs[:most]), strict=True)),
-        hidden=len(maps) - len(small),
+        ranges=tuple(zip(map(float, lows), map(float, highs), strict=True)),
         map_size=(small.shape[1], small.shape[2]),
         averaged=averaged,
         columns=columns,

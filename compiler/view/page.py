@@ -95,7 +95,7 @@ def _unwritable(output: Path, error: OSError) -> ShadergenError:
 
 def _figures(t: Shown) -> dict[str, Any]:
     names = ("name", "layers", "kernels", "passes", "shape", "low", "high", "mean", "not_finite")
-    more = ("constant", "ranges", "hidden", "map_size", "averaged", "columns")
+    more = ("constant", "ranges", "map_size", "averaged", "columns")
     return {name: getattr(t, name) for name in (*names, *more)}
 
 
@@ -168,6 +168,4 @@ def _notes(t: Shown) -> list[str]:
         notes.append(f"{count(len(t.constant), 'map')} of one number each: {channels}")
     if t.averaged > 1:
         notes.append(f"a pixel is the mean of {t.averaged}x{t.averaged} numbers")
-    if t.hidden:
-        notes.append(f"{t.hidden:,} more maps are not shown")
     return notes

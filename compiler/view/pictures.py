@@ -7,6 +7,7 @@ The picture keeps one byte for each number.
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,13 +65,14 @@ def png(image: NDArray[np.uint8], colours: bytes) -> bytes:
     return file.getvalue()
 
 
-def shrunk(maps: NDArray[Any], most: int) -> tuple[NDArray[Any], int]:
-    """Return maps of at most so many pixels a side, and how many pixels are averaged into one.
+def shrunk(maps: NDArray[Any], side: int, pixels: int) -> tuple[NDArray[Any], int]:
+    """Return maps of at most so many pixels a side, and about so many pixels of all maps together.
 
-    The last row and column average what is left. One number that is not finite makes a pixel so.
+    Also returns the side of the squares that are averaged. The last row and column average what is
+    left. One number that is not finite makes a pixel so.
     """
     height, width = maps.shape[1:]
-    factor = max(1, -(-max(height, width) // most))
+    factor = max(1, -(-max(height, width) // side), math.ceil(math.sqrt(maps.size / pixels)))
     if factor == 1:
         return maps, 1
     rows, columns = np.arange(0, height, factor), np.arange(0, width, factor)

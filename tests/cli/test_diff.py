@@ -51,6 +51,11 @@ def test_changed_added_and_removed_steps_are_named(shadergen, build, compute):
     assert "kernel: fragment loop kernel -> compute convolution" in subpixel.details
     for name in kinds:
         assert f"{name} " in ran.out
+    data = json.loads(shadergen("diff", build, compute, "--json").out)
+    assert {
+        c["after" if c["after"] else "before"]["name"]: c["kind"] for c in data["changes"]
+    } == kinds
+    assert "void main" not in json.dumps(data)
 
 
 def test_totals_are_those_of_the_schedules(build, compute):

@@ -124,8 +124,9 @@ def test_colours_span_the_range_and_show_what_is_not_finite():
 
 def test_large_maps_are_averaged():
     maps = np.arange(35.0).reshape(1, 5, 7)
-    small, factor = shrunk(maps, 3)
+    small, factor = shrunk(maps, 3, 100)
     assert (small.shape, factor) == ((1, 2, 3), 3)
     assert small[0, 0, 0] == maps[0, :3, :3].mean()
     assert small[0, 1, 2] == maps[0, 3:, 6:].mean()
-    assert shrunk(maps, 7)[1] == 1
+    assert shrunk(maps, 7, 100)[1] == 1
+    assert shrunk(maps, 7, 10)[0].shape == (1, 3, 4)

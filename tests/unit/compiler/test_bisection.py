@@ -16,6 +16,7 @@ from support.kernel_programs import separable, wide
 from support.onnx_models import node, normal, typed_model, write
 from support.runtime_models import MODELS, Model
 
+from shadergen.backends.gpu import ComputePass, GpuPass
 from shadergen.backends.kernels import (
     CONVOLUTION,
     FRAGMENT_BLOCKS,
@@ -24,18 +25,19 @@ from shadergen.backends.kernels import (
     SEPARABLE_CONVOLUTION,
     WINOGRAD,
 )
+from shadergen.compiler import driver
 from shadergen.compiler.choices import OPTIONAL_PASSES
+from shadergen.compiler.cli.looking import bisection_lines
 from shadergen.compiler.debugging.bisection import Bisection, bisect
 from shadergen.compiler.debugging.graph_passes import GraphFault
 from shadergen.compiler.debugging.trials import Trial, trials
 from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.options import Options
-from shadergen.compiler.references import OnnxReference
 from shadergen.compiler.verification import verifying
 from shadergen.errors import ShadergenError
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import apply
-from shadergen.ir.ops import Conv, Pointwise
+from shadergen.ir.ops import Conv, Pointwise, Pool
 from shadergen.ir.reference import as_logical, evaluate_graph
 from shadergen.passes import pipeline
 from shadergen.passes.allocate_textures import intervals
@@ -114,7 +116,8 @@ def test_a_fault_in_a_kernel_family_is_named(
         pytest.skip("these kernels add up no products")
     if change is flipped_sign and case == "Winograd":
         pytest.skip("the transforms of the result flip it back")
-    changed = inject(monkeypatch, family, change)
+    kind = ComputePass if "compute" in case else GpuPass
+    changed = inject(monkeypatch, family, change, lambda gpu_pass: isinstance(gpu_pass, kind))
     found = bisected(tmp_path, model(), **options)
     assert found is not None
     assert found.graph is None
@@ -123,22 +126,38 @@ def test_a_fault_in_a_kernel_family_is_named(
     assert first.layers[-1] == layer
     assert first.pixel.shader in changed
     texts = [cure.text for cure in found.cures]
-    print("CURES", case, change.__name__, [(c.text, c.changed) for c in found.cures], found.refused)
     assert set(CURES.get(case, ())) <= set(texts)
+
+
+@pytest.mark.gl
+def test_a_fault_in_wgsl_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wgpu")
+    inject(monkeypatch, LOOP_NEST)
+    found = bisected(tmp_path, small(), device="webgpu")
+    (first,) = found.kernels
+    assert first.layers[-1] == "pool"
+    assert first.pixel.shader.endswith(".wgsl")
+    assert first.pixel.line
+
+
+def doubling(layer: str, kind: type) -> Callable[[Any, Any], Any]:
+    """Return a rule that doubles the result of a layer."""
+
+    def doubled(now: Any, was: Any) -> Any:
+        if was.name != layer or not isinstance(was.op, kind):
+            return None
+        return apply(Pointwise(parse("2*x0")), now.result, layer=was.layers)
+
+    return doubled
 
 
 def wrong_pass(monkeypatch: pytest.MonkeyPatch, name: str, layer: str) -> None:
     """Let one of the compiler's passes double the result of a layer."""
 
-    def doubled(now: Any, was: Any) -> Any:
-        if was.name != layer or not isinstance(was.op, Conv):
-            return None
-        return apply(Pointwise(parse("2*x0")), now.result, layer=was.layers)
-
     def wrong(step: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(step)
         def run(graph: Any, context: Any) -> Any:
-            return step(graph, context).rewrite(doubled)
+            return step(graph, context).rewrite(doubling(layer, Conv))
 
         return run
 
@@ -191,16 +210,21 @@ def test_textures_that_are_shared_too_early_are_found(
 
 
 @pytest.mark.gl
-def test_a_wrong_import_is_told_from_wrong_passes(
+def test_a_value_that_is_imported_wrongly_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = OnnxReference.run
-    monkeypatch.setattr(
-        OnnxReference, "run", lambda self, x: {k: -v for k, v in run(self, x).items()}
-    )
-    found = bisected(tmp_path, formula())
-    assert found.graph == GraphFault("import", "")
+    load = driver.load
+
+    def wrong(path: Path, request: Any) -> Any:
+        return load(path, request).rewrite(doubling("pool", Pool))
+
+    monkeypatch.setattr(driver, "load", wrong)
+    found = bisected(tmp_path, small())
+    assert found.graph == GraphFault("import", "b")
     assert found.kernels == found.cures == ()
+    assert "the imported graph differs from the reference, first at value 'b'" in (
+        bisection_lines(found)
+    )
 
 
 @pytest.mark.gl
@@ -211,7 +235,8 @@ def test_a_fault_that_no_option_avoids_is_said_so(
     ran = shadergen("verify", path_of(tmp_path, formula()), "--bisect", "--no-validate")
     assert ran.code == 1
     lines = ran.out.strip().split("\n")
-    assert lines[-1].startswith("no option makes the build right (")
+    assert lines[-2].startswith("no option makes the build right (")
+    assert lines[-1] == "to tell a driver's fault from shadergen's, try another --adapter"
     assert "of layer 'product', tensor 'product'" in ran.out
 
 

@@ -116,7 +116,7 @@ def test_the_first_wrong_tensor_and_its_worst_pixel_are_named(
         "fragment loop kernel",
     )
     assert pixel.got == pytest.approx(-pixel.expected)
-    assert first.errors[pixel.index] == first.max_error
+    assert first.errors[pixel.index] == np.float32(first.max_error)
     assert (pixel.position, pixel.gpu_pass) == (1, "pool")
     assert [pixel.shader] == changed
     assert not found.alone.ok
