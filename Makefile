@@ -14,6 +14,7 @@
 # make gpu     set everything up, check and measure the GPU at hand, write docs/gpu.md (ten minutes)
 # make cpp     check the C++ runtime at length: clang-tidy, 10,000 frames and a fuzzer under sanitizers
 # make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
+# make docs    set everything up, write the documentation as a site into site/
 # make clean   remove what the above left behind, the virtual environment included
 #
 # PYTHON=python3.12 chooses the Python; ARGS="-k tiling -x" goes to pytest.
@@ -25,7 +26,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance matrix networks fuzz bench bench-web gpus gpu cpp costs clean setup
+.PHONY: demo test lint docs conformance matrix networks fuzz bench bench-web gpus gpu cpp costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -42,6 +43,9 @@ test: setup
 
 lint: setup
 	@tools/lint.sh
+
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
 
 conformance: setup
 	@PYTHONPATH=tests .venv/bin/python -m conformance $(ARGS)
@@ -83,5 +87,5 @@ setup:
 	@PYTHON=$(PYTHON) tools/setup.sh
 
 clean:
-	@rm -rf .venv .build build dist demo *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .build build dist demo site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -68,6 +68,50 @@ CODES: dict[str, str] = {
     "SG0702": "the reference implementation cannot run the model",
 }
 
+# What usually helps, for docs/errors.md; a message's own help is more precise.
+CURES: dict[str, str] = {
+    "SG0101": "check the path, and the permission to read it",
+    "SG0102": "save the network as .keras or .h5, or export it to ONNX",
+    "SG0103": "copy, download or export the file again",
+    "SG0104": "save the whole model, not only its weights",
+    "SG0105": "export the model again; onnx.checker.check_model says more of ONNX files",
+    "SG0106": "check the training: NaN and infinity in weights; export again",
+    "SG0107": "keep the data files beside the model, in its folder",
+    "SG0201": "end the model before it with --outputs, or define it with --define",
+    "SG0202": "change the argument in the model, or end the model before it with --outputs",
+    "SG0203": "write its formula into a file for --define",
+    "SG0204": "give the size with --input-size HxW, or --input-size dynamic",
+    "SG0205": "check --input-size and --inputs: sizes may need to be multiples of 8, 16 or 32",
+    "SG0206": "cast the tensor to float32 in the model, or cut the model with --outputs",
+    "SG0207": "compile for a fixed size: --input-size HxW",
+    "SG0208": "keep fewer with --inputs and --outputs",
+    "SG0301": "take a value that the message lists; shadergen COMMAND --help-all explains it",
+    "SG0302": "correct the line that the message shows; docs/expressions.md has the grammar",
+    "SG0303": "take the name that the message suggests; shadergen ops lists names",
+    "SG0304": "correct the line that the message shows",
+    "SG0305": "measure again: shadergen tune",
+    "SG0306": "compile for the device of the file, or add --foreign-tuning",
+    "SG0401": "take a smaller --input-size, or a --device with larger textures",
+    "SG0402": "take other --weights, --mrt or --stage, or a --device with higher limits",
+    "SG0403": "take a --device with compute shaders, or omit --stage and --weights",
+    "SG0404": "store the value in another format: --precision highp, --output-encoding float",
+    "SG0405": "replace the layer, end before it with --outputs, or compile a build for a runtime",
+    "SG0501": "choose another folder with -o; move files that belong to no build",
+    "SG0502": "give the folder that holds schedule.json",
+    "SG0503": "compile the model again; do not edit schedule.json by hand",
+    "SG0504": "compile the model again with this version, or take the version that compiled it",
+    "SG0505": "copy the whole folder of the build again",
+    "SG0601": "install a driver or Mesa's software renderer; shadergen doctor says what is missing",
+    "SG0602": "compile for this device: --device with the profile that shadergen doctor names",
+    "SG0603": "report it with the driver's message; try --device gles30-min or --stage fragment",
+    "SG0604": "report it; after a lost context, make a new one and initialise again",
+    "SG0605": "give arrays and pictures the shapes and names that shadergen inspect prints",
+    "SG0606": "install the package that the message names",
+    "SG0607": "install FFmpeg with libplacebo and a Vulkan driver",
+    "SG0701": "run with --precision highp; if it still differs, report it with the model",
+    "SG0702": "install the framework that the message names, or take another --reference",
+}
+
 
 class ShadergenError(Exception):
     """A mistake of the user.

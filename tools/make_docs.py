@@ -34,7 +34,7 @@ from shadergen.compiler.frontends.keras.ops.table import OPERATIONS
 from shadergen.compiler.frontends.onnx.folding.by_numpy import COMPUTED
 from shadergen.compiler.frontends.onnx.folding.by_onnx_reference import EVALUATED
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
-from shadergen.errors import CODES
+from shadergen.errors import CODES, CURES
 from shadergen.ir.expr import Call, Num, Var, number_text, to_text
 from shadergen.ir.formulas import FORMULAS, body, signature
 from shadergen.ir.primitives import PRIMITIVES
@@ -78,8 +78,8 @@ def names(known: Iterable[str]) -> str:
 def errors() -> str:
     parts = []
     for family, title in FAMILIES.items():
-        rows = [(code(c), text) for c, text in CODES.items() if c.startswith(family)]
-        parts.append(f"## {title}\n\n{table(('code', 'meaning'), rows)}")
+        rows = [(code(c), text, CURES[c]) for c, text in CODES.items() if c.startswith(family)]
+        parts.append(f"## {title}\n\n{table(('code', 'cause', 'what usually helps'), rows)}")
     missing = [c for c in CODES if c[:4] not in FAMILIES]
     if missing:
         raise SystemExit(f"tools/make_docs.py has no family for {missing}")
@@ -279,7 +279,7 @@ def updated(text: str) -> str:
 
 
 def documents() -> list[Path]:
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-OUTSIDE = {"tests", "examples", "docs", "bench", "tools", "build", "demo", "dist"}
+OUTSIDE = {"tests", "examples", "docs", "bench", "tools", "build", "demo", "dist", "site"}
 SERVED = Path("examples", "web")  # the page of `shadergen serve`: data of the package
 LAYERS = ("ir", "passes", "backends", "compiler")  # each imports itself and those to its left
 # What a module may import, by the top-level folder it lies in; errors.py is free to all.
@@ -210,7 +210,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     unwanted = shutil.ignore_patterns(
         ".git", ".venv", ".*_cache", ".build", ".hypothesis", "__pycache__", "*.egg-info"
     )
-    generated = {str(ROOT / name) for name in ("build", "demo", "dist")}
+    generated = {str(ROOT / name) for name in ("build", "demo", "dist", "site")}
 
     def ignore(parent: str, names: list[str]) -> set[str]:
         top = {name for name in names if str(Path(parent, name)) in generated}

@@ -1,0 +1,66 @@
+"""The tutorials work: every command and program in them runs, and gives what they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import ROOT
+from support.browser import chromium, served
+from support.cpp_runtime import need
+from support.players import filters, require, vulkan_device
+from support.tutorials import Tutorial
+
+pytestmark = [pytest.mark.slow, pytest.mark.gl]
+TESTED = {"pytorch.md", "renderer.md", "video.md", "web.md"}
+
+
+def photo(folder: Path, width: int, height: int) -> np.ndarray:
+    """Put a photograph into the folder of a tutorial, and return it."""
+    images = pytest.importorskip("PIL.Image")
+    chelsea = pytest.importorskip("skimage.data").chelsea()
+    picture = images.fromarray(chelsea).resize((width, height))
+    picture.save(folder / "photo.png")
+    return np.asarray(picture)
+
+
+def test_every_tutorial_is_tested() -> None:
+    assert {p.name for p in (ROOT / "docs" / "tutorials").glob("*.md")} == TESTED
+
+
+def test_from_pytorch_to_shaders(tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    photo(tmp_path, 640, 360)
+    Tutorial(tmp_path, {"range(150)": "range(3)"}).follow("pytorch.md")
+    assert (tmp_path / "denoiser" / "schedule.json").is_file()
+
+
+def test_a_network_in_your_renderer(tmp_path: Path) -> None:
+    need("cmake", "c++", "bash")
+    Tutorial(tmp_path).follow("renderer.md")
+    pixels = np.frombuffer((tmp_path / "scene_x2.pgm").read_bytes()[-640 * 360 :], np.uint8)
+    assert pixels.std() > 50  # black and white rings
+
+
+def test_a_web_page_with_a_network(tmp_path: Path) -> None:
+    photo(tmp_path, 320, 180)
+    Tutorial(tmp_path).follow("web.md")
+    with served(page=tmp_path / "page") as address, chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{address}/page/index.html")
+        page.wait_for_function("note.textContent != 'loading'", timeout=120_000)
+        assert page.inner_text("#note").startswith("640x360 on WebG")
+
+
+def test_a_network_in_mpv(tmp_path: Path) -> None:
+    require("ffmpeg")
+    require("mpv")
+    if "libplacebo" not in filters():
+        pytest.skip("this FFmpeg has no libplacebo filter")
+    vulkan_device()
+    images = pytest.importorskip("PIL.Image")
+    photo(tmp_path, 160, 90)
+    Tutorial(tmp_path).follow("video.md")
+    assert images.open(tmp_path / "photo_x2.png").size == (320, 180)
+    assert (tmp_path / "large.mkv").stat().st_size > 0
