@@ -1,0 +1,134 @@
+"""Train the network that removes noise and JPEG artefacts, and write ``denoise.onnx``.
+
+    python examples/networks/training/denoise.py    # 30 minutes on one CPU core; needs [dev]
+
+Height and width are dynamic: RGB in 0..1 of shape (1, 3, H, W) to the same shape. The network works
+at half size: this costs a quarter, and each pixel sees its JPEG block and the blocks around it. The
+network is not told how strong the noise or the compression is.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from learning import arguments, export, train
+from measures import psnr
+from patches import Patches, with_jpeg, with_noise
+from photographs import held_out, training
+from torch import nn
+
+OUTPUT = Path(__file__).resolve().parents[1] / "denoise" / "denoise.onnx"
+CHANNELS = 24
+SIDE = 96
+BATCH = 16
+JPEG_BLOCK = 8
+
+
+class Denoise(nn.Module):
+    """Eight 3x3 convolutions at half size that predict the damage, which is subtracted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, CHANNELS, 4, stride=2)
+        self.body = nn.Sequential(
+            *(m for _ in range(7) for m in (_convolution(CHANNELS, CHANNELS), nn.ReLU()))
+        )
+        self.last = _convolution(CHANNELS, 12)
+        nn.init.zeros_(self.last.weight)  # training starts from the input, unchanged
+
+    def forward(self, noisy: torch.Tensor) -> torch.Tensor:
+        """Return RGB (N, 3, H, W) without the damage."""
+        height, width = noisy.shape[2:]
+        # One more pixel at the right and the bottom than a stride of 2 needs, for odd sizes.
+        padded = nn.functional.pad(noisy, (1, 2, 1, 2), mode="replicate")
+        features = self.first(padded)
+        damage = self.last(self.body(features) + features)
+        return noisy - nn.functional.pixel_shuffle(damage, 2)[:, :, :height, :width]
+
+
+def _convolution(inputs: int, outputs: int) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode="replicate")
+
+
+def damaged(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return uint8 RGB with noise, JPEG artefacts, both or (one in ten) neither."""
+    kind = rng.choice(4, p=(0.1, 0.25, 0.4, 0.25))
+    if kind in (1, 3):
+        picture = with_noise(picture, rng.uniform(0, 25 if kind == 1 else 15), rng)
+    if kind in (2, 3):
+        picture = with_jpeg(picture, int(rng.integers(25, 96)))
+    return picture
+
+
+class Batches:
+    """Batches of damaged and clean patches, as tensors in 0..1."""
+
+    def __init__(self) -> None:
+        self.patches = Patches(training(), SIDE + JPEG_BLOCK, seed=1)
+        self.rng = np.random.default_rng(2)
+
+    def next(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return damaged and clean RGB, both (N, 3, SIDE, SIDE)."""
+        clean = self.patches.batch(BATCH)
+        noisy = np.stack([damaged(patch, self.rng) for patch in clean])
+        # Cut afterwards: the blocks of a cropped JPEG start anywhere.
+        top, left = self.rng.integers(JPEG_BLOCK, size=2)
+        window = np.s_[:, top : top + SIDE, left : left + SIDE]
+        return _tensor(noisy[window]), _tensor(clean[window])
+
+
+def _tensor(pictures: np.ndarray) -> torch.Tensor:
+    scaled = torch.from_numpy(pictures.astype(np.float32) / 255).permute(0, 3, 1, 2)
+    return scaled.contiguous(memory_format=torch.channels_last)
+
+
+DAMAGES = {
+    "clean": lambda picture, rng: picture,
+    "noise 10": lambda picture, rng: with_noise(picture, 10, rng),
+    "noise 20": lambda picture, rng: with_noise(picture, 20, rng),
+    "JPEG 40": lambda picture, rng: with_jpeg(picture, 40),
+    "JPEG 75": lambda picture, rng: with_jpeg(picture, 75),
+    "noise 8, JPEG 60": lambda picture, rng: with_jpeg(with_noise(picture, 8, rng), 60),
+}
+
+
+def measure(model: nn.Module) -> str:
+    """Return the mean PSNR on the middle of the held-out photographs, before and after."""
+    parts = []
+    for name, damage in DAMAGES.items():
+        rng = np.random.default_rng(3)
+        before, after = [], []
+        for photograph in held_out().values():
+            height, width = photograph.shape[:2]
+            original = photograph[height // 2 - 100 :, width // 2 - 100 :][:200, :200]
+            noisy = damage(original, rng)
+            with torch.no_grad():
+                out = model(_tensor(noisy[None]))[0].permute(1, 2, 0).numpy()
+            before.append(psnr(noisy, original) if name != "clean" else 99)
+            after.append(psnr(np.round(out * 255).clip(0, 255), original))
+        parts.append(f"{name} {np.mean(before):.2f}->{np.mean(after):.2f}")
+    return ", ".join(parts)
+
+
+def main() -> None:
+    options = arguments(__doc__, minutes=30)
+    checkpoint = options.work / "denoise.pt"
+    model = Denoise().to(memory_format=torch.channels_last)
+    if options.export or options.resume:
+        model.load_state_dict(torch.load(checkpoint))
+    if not options.export:
+        batches = Batches()
+
+        def loss(network: nn.Module) -> torch.Tensor:
+            noisy, clean = batches.next()
+            # Charbonnier: absolute error, smooth at 0.
+            return torch.sqrt((network(noisy) - clean) ** 2 + 1e-6).mean()
+
+        model = train(model, loss, measure, checkpoint, minutes=options.minutes, rate=2e-3)
+    print(f"{sum(p.numel() for p in model.parameters())} parameters, {measure(model)}")
+    export(model.to(memory_format=torch.contiguous_format), 3, ("noisy", "clean"),
+           OUTPUT)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
