@@ -1,4 +1,4 @@
-# make demo    set everything up, compile the shipped ESPCN, upscale a photograph with it on GL
+# make demo    install what running needs, double a photograph with a trained network on GL
 # make test    set everything up, run every test
 # make lint    set everything up, check style and types
 # make conformance
@@ -28,8 +28,9 @@ export JAX_PLATFORMS := cpu
 
 .PHONY: demo test lint docs conformance matrix networks fuzz bench bench-web gpus gpu cpp costs clean setup
 
-demo: setup
-	@.venv/bin/python examples/espcn/demo.py
+demo:
+	@PYTHON=$(PYTHON) tools/setup.sh demo
+	@.venv/bin/shadergen demo $(ARGS)
 
 # surfaceless: a GL context without a window system. No threads: the rasteriser of Mesa 22.3 may free
 # a fence that a thread of its own still signals (lp_fence_signalled takes no lock), and then crashes

@@ -60,6 +60,12 @@ def pillow_operations() -> Any:
     return need("PIL.ImageOps", "pillow", "reading and writing pictures")
 
 
+def pillow_drawing() -> tuple[Any, Any]:
+    """Return ``PIL.ImageDraw`` and ``PIL.ImageFont``."""
+    purpose = "drawing pictures"
+    return need("PIL.ImageDraw", "pillow", purpose), need("PIL.ImageFont", "pillow", purpose)
+
+
 def figure() -> Any:
     """Return ``matplotlib.figure``, which draws to files without a screen.
 

@@ -9,5 +9,6 @@ FOLDERS = {
     "cmake": ROOT / "runtime_glue" / "cpp",  # for add_subdirectory()
     "include": ROOT / "runtime_glue" / "cpp" / "include",
     "web": ROOT / "runtime_glue" / "web",
+    "networks": ROOT / "examples" / "networks",  # trained, for `shadergen demo`
     "samples": ROOT / "examples" / "web",
 }

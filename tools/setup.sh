@@ -3,6 +3,7 @@
 # system's packages for OpenGL ES and glslang. Run by make; says nothing when nothing is to be done.
 #
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
+#   tools/setup.sh demo                 only what running builds needs: no Keras, JAX or torch
 #   tools/setup.sh compare              and what `make bench` compares with
 #   tools/setup.sh gpus                 and the Python packages of `make gpus`
 #   tools/setup.sh test                 and what `make test` runs builds in C++, in Rust, in
@@ -11,7 +12,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 python=${PYTHON:-python3}
-stamp=.venv/.shadergen-setup
+stamp=.venv/.shadergen-setup # written when all that development needs is installed
+light=.venv/.shadergen-demo # written when the extra [run] is installed
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -51,6 +53,10 @@ installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = 
 # Print what is missing, as Debian names it.
 missing_packages() {
     command -v glslangValidator > /dev/null || echo glslang-tools
+    missing_gl
+}
+
+missing_gl() {
     loadable libEGL.so.1 || echo libegl1
     loadable libGLESv2.so.2 || echo libgles2
     # Something must implement them. Where no vendor has registered, Mesa does, in software too.
@@ -146,9 +152,8 @@ install_players() {
     fi
 }
 
-install_system_packages() {
-    local missing
-    missing=$(missing_packages | tr '\n' ' ')
+install_system_packages() { # the missing packages, as Debian names them
+    local missing=$1
     [ -n "$missing" ] || return 0
     # shellcheck disable=SC2086  # a list of words
     if ! command -v apt-get > /dev/null; then
@@ -181,20 +186,31 @@ make_venv() {
     "$python" -m venv --clear .venv
 }
 
-install_venv() {
-    [ "$(cat "$stamp" 2> /dev/null)" != "$(fingerprint)" ] || return 0
-    # The same place and Python: bring it up to date. Anything else: start again.
-    if [ "$(head -n 2 "$stamp" 2> /dev/null)" != "$(fingerprint | head -n 2)" ] ||
-        ! .venv/bin/python -c '' 2> /dev/null; then
-        say "making .venv and installing what development needs (once; a few minutes)"
+current() { [ "$(cat "$1" 2> /dev/null)" = "$(fingerprint)" ]; }
+
+# Whether .venv was made here, with this Python, for the demo or for development.
+usable() {
+    local place
+    place=$(fingerprint | head -n 2)
+    { [ "$(head -n 2 "$stamp" 2> /dev/null)" = "$place" ] ||
+        [ "$(head -n 2 "$light" 2> /dev/null)" = "$place" ]; } &&
+        .venv/bin/python -c '' 2> /dev/null
+}
+
+install_venv() { # extra in pyproject.toml, the stamp for it, what it is, how long that takes
+    ! current "$stamp" && ! current "$2" || return 0
+    if ! usable; then
+        say "making .venv and installing what $3 needs (once; $4)"
         make_venv
-    else
+    elif [ -e "$2" ]; then
         say "pyproject.toml has changed: updating .venv"
+    else
+        say "installing what $3 needs (once; $4)"
     fi
-    rm -f "$stamp"
-    .venv/bin/python -m pip --disable-pip-version-check install -qq -e '.[dev]' ||
-        fail "pip could not install .[dev] (see above)"
-    fingerprint > "$stamp"
+    rm -f "$2"
+    .venv/bin/python -m pip --disable-pip-version-check install -qq -e ".[$1]" ||
+        fail "pip could not install .[$1] (see above)"
+    fingerprint > "$2"
 }
 
 # A package that this platform has no wheel of is no reason to measure nothing.
@@ -212,8 +228,13 @@ command -v "$python" > /dev/null ||
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
     fail "$("$python" --version) is too old, 3.10 is the first that will do;" \
         "run: make PYTHON=/path/to/python3"
-install_system_packages
-install_venv
+if [ "${1:-}" = demo ]; then
+    install_system_packages "$(missing_gl | tr '\n' ' ')"
+    install_venv run "$light" "the demo" "half a minute"
+    exit
+fi
+install_system_packages "$(missing_packages | tr '\n' ' ')"
+install_venv dev "$stamp" "development" "a few minutes"
 if [ "${1:-}" = test ]; then
     install_browser
     install_cpp

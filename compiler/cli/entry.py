@@ -12,6 +12,7 @@ from ... import __version__
 from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
 from .comparing import diff
 from .compiling import compile_command
+from .demonstrating import demo
 from .help import COMMAND_GROUPS, with_suggestion
 from .inspecting import inspect
 from .machine import doctor, ops, paths
@@ -29,7 +30,7 @@ ISSUES = "please report it, with the model or the IR named above"
 # command, so that looking after every 700 takes 6 % of a compilation and finds hardly anything.
 GC_THRESHOLD = 100_000
 COMMANDS = (
-    *(compile_command, run, serve, verify, inspect, report, view, diff),
+    *(demo, compile_command, run, serve, verify, inspect, report, view, diff),
     *(bench, tune, doctor, ops, paths),
 )
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # The commands in their order; a test compares them with the commands that exist.
 COMMAND_GROUPS: dict[str, tuple[str, ...]] = {
+    "Start": ("demo",),
     "Make": ("compile",),
     "Try": ("run", "serve", "verify"),
     "Look into": ("inspect", "report", "view", "diff"),

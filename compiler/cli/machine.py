@@ -93,6 +93,7 @@ def ops(pattern: str, as_json: bool) -> None:
 )
 @click.option("--web", "which", flag_value="web", help="The JavaScript runtime.")
 @click.option("--samples", "which", flag_value="samples", help="The sample web pages.")
+@click.option("--networks", "which", flag_value="networks", help="The trained networks.")
 @click.option("--json", "as_json", is_flag=True, help="Print all folders as JSON.")
 def paths(which: str | None, as_json: bool) -> None:
     """Show where the installed package keeps its runtimes, to build and serve them from there."""

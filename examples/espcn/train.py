@@ -4,7 +4,7 @@ The network is the classic one (Shi et al. 2016, "Real-Time Single Image and Vid
 Using an Efficient Sub-Pixel Convolutional Neural Network"), in its small form: 5x5x16 tanh, 3x3x16
 tanh, 3x3x4, subpixel. Every convolution reads the nearest pixel where it would read outside, as
 ``GL_CLAMP_TO_EDGE`` does. It learns from photographs that ship inside scikit-image, never from
-``chelsea``, which demo.py measures it on. A patch is a whole picture to the network, with borders
+``chelsea``, which it is measured with. A patch is a whole picture to the network, with borders
 of its own, and every pixel counts, in training as in measuring.
 
     python examples/espcn/train.py            # needs keras, jax and scikit-image (extra [dev])
@@ -43,7 +43,7 @@ PHOTOGRAPHS = (
     "retina.jpg",
     "rocket.jpg",
 )
-LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # BT.601, as JPEG and demo.py have it
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # BT.601, as in JPEG
 PATCH = 48  # low-resolution pixels a side
 BORDER = 2  # high-resolution pixels at each side that are measured apart
 
@@ -76,7 +76,7 @@ def luma(image: Image.Image) -> np.ndarray:
 
 
 def halve(image: Image.Image) -> Image.Image:
-    """Return the image at half size by antialiased bicubic, as demo.py makes its input."""
+    """Return the image at half size by antialiased bicubic."""
     return image.resize((image.width // 2, image.height // 2), Image.Resampling.BICUBIC)
 
 

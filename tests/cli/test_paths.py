@@ -13,6 +13,7 @@ EXPECTED = {
     "include": ["shadergen/shadergen.h", "shadergen/shadergen.hpp"],
     "web": ["auto.js"],
     "samples": ["index.html"],
+    "networks": ["upscale/upscale.onnx"],
 }
 
 

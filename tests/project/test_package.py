@@ -23,7 +23,8 @@ else:
     import tomli as tomllib
 
 OUTSIDE = {"tests", "examples", "docs", "bench", "tools", "build", "demo", "dist", "site"}
-SERVED = Path("examples", "web")  # the page of `shadergen serve`: data of the package
+# Data of the package: the page of `shadergen serve`, and the network of `shadergen demo`.
+SHIPPED = [Path("examples", "web"), Path("examples", "networks", "upscale")]
 LAYERS = ("ir", "passes", "backends", "compiler")  # each imports itself and those to its left
 # What a module may import, by the top-level folder it lies in; errors.py is free to all.
 MAY_IMPORT = {layer: set(LAYERS[: i + 1]) for i, layer in enumerate(LAYERS)}
@@ -40,7 +41,7 @@ OWN_NAMES = {"shadergen", "errors", "runtime_glue", "templates", *LAYERS}
 
 def package_folders() -> list[Path]:
     """Return every folder of the package, relative to the root, that holds a file."""
-    found = [Path(), SERVED]
+    found = [Path(), *SHIPPED]
     for top in ROOT.iterdir():
         if top.is_dir() and top.name not in OUTSIDE and not top.name.endswith(".egg-info"):
             below = (p for p in top.rglob("*") if p.is_dir())
@@ -242,8 +243,9 @@ def test_the_sdist_holds_what_tests_and_demo_need(distributions: tuple[Path, Pat
         "LICENSE",
         "Makefile",
         "README.md",
-        "examples/espcn/demo.py",
         "examples/espcn/espcn_x2.h5",
+        "examples/networks/training/upscale.py",
+        "examples/networks/upscale/upscale.onnx",
         "tests/project/test_package.py",
         "tools/setup.sh",
     }

@@ -1,0 +1,153 @@
+"""The demonstration: double a photograph with the network that comes with the package.
+
+The photograph is halved and doubled again, by bicubic interpolation and by the network on the GPU.
+Both results are compared with the photograph itself.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShadergenError, reason
+from . import extras, pictures
+from .choices import RUNTIMES
+from .driver import compile_model
+from .installed import FOLDERS
+from .options import Options
+from .runtimes import check_runtime, default_device, shared_context
+from .session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NETWORK = FOLDERS["networks"] / "upscale" / "upscale.onnx"
+PHOTOGRAPH = FOLDERS["networks"] / "upscale" / "astronaut.png"
+DETAIL = (146, 60, 306, 200)  # of the photograph: left, top, right, bottom
+ZOOM = 3
+GAP, LABEL = 6, 26  # pixels between the details and above them
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What the demonstration did.
+
+    ``psnr`` is the peak signal-to-noise ratio on luma against the photograph, in dB over all
+    pixels. ``first_milliseconds`` include making the GPU objects and compiling the shaders. A frame
+    includes upload and readback.
+    """
+
+    size: tuple[int, int]  # of the photograph: height, width
+    passes: int
+    macs: int
+    compile_seconds: float
+    runtime: str
+    renderer: str
+    first_milliseconds: float
+    frame_milliseconds: float
+    psnr: Mapping[str, float]
+    picture: Path
+
+
+def demonstrate(
+    output: Path,
+    runtime: str = "auto",
+    adapter: str = "",
+    progress: Callable[[str], None] = lambda step: None,
+) -> Demonstration:
+    """Run the demonstration.
+
+    Args:
+        output: the folder for the build and the pictures; made if it does not exist.
+        runtime: of ``RUNTIMES``; "auto" takes the first one that this machine can run.
+        adapter: a part of the adapter's name; by default the runtime's own choice.
+        progress: called with the name of each step as it begins.
+
+    Raises:
+        ShadergenError: SG0501 where the folder cannot be written, SG06xx where nothing can run.
+    """
+    check_runtime(runtime)
+    resampling = extras.pillow().Resampling
+    context = shared_context(RUNTIMES[1:] if runtime == "auto" else [runtime], adapter)
+    photograph = pictures.read_picture(PHOTOGRAPH)
+    half = photograph.resize((photograph.width // 2, photograph.height // 2), resampling.BICUBIC)
+
+    build = output / "build"
+    options = Options(
+        device=default_device(context.runtime), input_size={"": (half.height, half.width)}
+    )
+    start = time.perf_counter()
+    compiled = compile_model(NETWORK, build, options, progress)
+    compile_seconds = time.perf_counter() - start
+
+    progress("running the shaders")
+    session = Session(build, context.runtime, adapter)
+    start = time.perf_counter()
+    network = session(half)
+    first = time.perf_counter()
+    session(half)
+    second = time.perf_counter()
+    session.close()
+
+    named = {
+        "half": half,
+        "bicubic": half.resize(photograph.size, resampling.BICUBIC),
+        "network": network,
+        "original": photograph,
+    }
+    details = {
+        "half size": half.resize(photograph.size, resampling.NEAREST),
+        "bicubic": named["bicubic"],
+        "network": network,
+        "original": photograph,
+    }
+    sheet = side_by_side(details, DETAIL, ZOOM)
+    try:
+        for name, image in named.items():
+            image.save(output / f"{name}.png")
+        sheet.save(output / "side-by-side.png")
+    except OSError as error:
+        raise ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error)) from None
+    schedule = compiled.files.schedule
+    return Demonstration(
+        size=(photograph.height, photograph.width),
+        passes=len(schedule["passes"]),
+        macs=sum(p["macs"] for p in schedule["passes"]),
+        compile_seconds=compile_seconds,
+        runtime=context.runtime,
+        renderer=str(context.info().renderer),
+        first_milliseconds=(first - start) * 1e3,
+        frame_milliseconds=(second - first) * 1e3,
+        psnr={name: _psnr(named[name], photograph) for name in ("bicubic", "network")},
+        picture=output / "side-by-side.png",
+    )
+
+
+def side_by_side(images: Mapping[str, Any], box: tuple[int, int, int, int], zoom: int) -> Any:
+    """Return a detail of PIL images, enlarged without smoothing and labelled, in a row.
+
+    Args:
+        images: of the same size, by label.
+        box: left, top, right and bottom of the detail.
+        zoom: how much to enlarge it.
+    """
+    pillow = extras.pillow()
+    draw_on, fonts = extras.pillow_drawing()
+    width, height = (box[2] - box[0]) * zoom, (box[3] - box[1]) * zoom
+    sheet = pillow.new("RGB", (len(images) * (width + GAP) - GAP, height + LABEL), "white")
+    draw = draw_on.Draw(sheet)
+    for i, (label, image) in enumerate(images.items()):
+        detail = image.convert("RGB").crop(box)
+        detail = detail.resize((width, height), pillow.Resampling.NEAREST)
+        sheet.paste(detail, (i * (width + GAP), LABEL))
+        draw.text((i * (width + GAP) + 2, 3), label, "black", fonts.load_default(16))
+    return sheet
+
+
+def _psnr(image: Any, original: Any) -> float:
+    error = pictures.luma(image).astype(np.float64) - pictures.luma(original)
+    return float(-10 * np.log10(np.mean(error**2)))
