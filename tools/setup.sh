@@ -121,7 +121,7 @@ install_toolkits() {
         pkg-config --exists gtk4 || echo libgtk-4-dev
         pkg-config --exists libobs || echo libobs-dev
         pkg-config --exists gstreamer-gl-1.0 || echo libgstreamer-plugins-base1.0-dev
-        gst-inspect-1.0 --exists glfilterapp videotestsrc 2> /dev/null ||
+        gst-inspect-1.0 --exists glfilterapp 2> /dev/null ||
             echo gstreamer1.0-gl gstreamer1.0-plugins-base gstreamer1.0-tools)
     # shellcheck disable=SC2086  # a list of words
     if [ -n "$missing" ] && ! { command -v apt-get > /dev/null && apt_install $missing; }; then

@@ -30,7 +30,8 @@ bool check_struct_size(const void* given, const char* type, Error& error) {
 
 int answer(Error&& error, shadergen_error** out, const Logger& logger) {
     if (!error) return answer(out);
-    const int status = std::atoi(error.code.c_str() + 2);  // after "SG"
+    const auto status =
+        static_cast<int>(std::strtol(error.code.c_str() + 2, nullptr, 10));  // after "SG"
     std::string text = error.render();
     logger(SHADERGEN_LOG_ERROR, text);
     if (out) *out = new shadergen_error{std::move(error), std::move(text)};
@@ -65,9 +66,9 @@ bool take_bytes(const void* given, const char* type, void* known, std::size_t si
     const auto* const bytes = static_cast<const char*>(given);
     for (std::size_t i = size; i < theirs; ++i) {
         if (!bytes[i]) continue;
-        error.why = say("this is shadergen {}.{}.{}", {SHADERGEN_VERSION_MAJOR,
-                                                       SHADERGEN_VERSION_MINOR,
-                                                       SHADERGEN_VERSION_PATCH});
+        error.why =
+            say("this is shadergen {}.{}.{}",
+                {SHADERGEN_VERSION_MAJOR, SHADERGEN_VERSION_MINOR, SHADERGEN_VERSION_PATCH});
         error.help = "use a newer library, or leave its newer members at zero";
         return fail(error, "SG0605", "the {} sets members that this library does not have", {type});
     }

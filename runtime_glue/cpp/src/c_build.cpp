@@ -52,7 +52,8 @@ bool check_source(const shadergen_load_desc& desc, Error& error) {
     const int sources = !!desc.folder + !!desc.files + !!desc.read_file;
     if (sources != 1) {
         error.help = "set one of folder, files and read_file";
-        return fail(error, "SG0605", "the shadergen_load_desc has {} sources of the build", {sources});
+        return fail(error, "SG0605", "the shadergen_load_desc has {} sources of the build",
+                    {sources});
     }
     if (!desc.files) return true;
     for (std::size_t i = 0; i < desc.file_count; ++i)
@@ -79,8 +80,12 @@ Result<Build> load(const shadergen_load_desc& desc) {
 }  // namespace
 
 BuildHandle::BuildHandle(Build of)
-    : build(std::move(of)), model(build.model()), variant(build.variant()), inputs(build.inputs()),
-      outputs(build.outputs()), names(build.sizes()) {
+    : build(std::move(of)),
+      model(build.model()),
+      variant(build.variant()),
+      inputs(build.inputs()),
+      outputs(build.outputs()),
+      names(build.sizes()) {
     for (std::size_t i = 0; i < build.passes(); ++i) passes.emplace_back(build.pass(i));
     for (const Size& size : names) sizes.push_back({size.name.c_str(), size.value});
 }
@@ -97,14 +102,16 @@ int shadergen_load(const shadergen_load_desc* desc, shadergen_build** build,
         if (build) *build = nullptr;
         Error wrong;
         shadergen_load_desc known = {};
-        if (!take(desc, "shadergen_load_desc", known, wrong)) return answer(std::move(wrong), error);
+        if (!take(desc, "shadergen_load_desc", known, wrong))
+            return answer(std::move(wrong), error);
         const Logger logger = {known.logger, known.logger_user};
         if (!build) return answer(null_argument("build"), error, logger);
         Result<Build> result = shadergen::c::load(known);
         if (!result) return answer(std::move(result.error), error, logger);
         *build = new shadergen_build(std::move(result.value));
         if (logger) {
-            std::string text = say("loaded '{}': {} passes", {(*build)->model, (*build)->passes.size()});
+            std::string text =
+                say("loaded '{}': {} passes", {(*build)->model, (*build)->passes.size()});
             if (!(*build)->variant.empty()) tell(text, ", variant '{}'", {(*build)->variant});
             logger(SHADERGEN_LOG_INFO, text);
         }

@@ -20,6 +20,7 @@ using Names = std::vector<std::string> shadergen_runner::*;
 
 std::vector<std::string> names_of(const std::vector<PortInfo>& ports) {
     std::vector<std::string> names;
+    names.reserve(ports.size());
     for (const PortInfo& port : ports) names.push_back(port.name);
     return names;
 }
@@ -37,8 +38,9 @@ Error init(shadergen_runner& runner) {
     Error error = runner.runner.init();
     if (!error && runner.logger) {
         const Build build = runner.runner.build();
-        runner.logger(SHADERGEN_LOG_INFO, say("'{}' is ready: {} passes, {} bytes of textures",
-                                              {build.model(), build.passes(), build.texture_bytes()}));
+        runner.logger(SHADERGEN_LOG_INFO,
+                      say("'{}' is ready: {} passes, {} bytes of textures",
+                          {build.model(), build.passes(), build.texture_bytes()}));
     }
     return error;
 }
@@ -101,7 +103,8 @@ int shadergen_runner_create(const shadergen_build* build, const shadergen_runner
         if (runner) *runner = nullptr;
         Error wrong;
         shadergen_runner_desc known = {};
-        if (!take(desc, "shadergen_runner_desc", known, wrong)) return answer(std::move(wrong), error);
+        if (!take(desc, "shadergen_runner_desc", known, wrong))
+            return answer(std::move(wrong), error);
         const Logger logger = {known.logger, known.logger_user};
         if (!runner) return answer(null_argument("runner"), error, logger);
         if (!build) return answer(null_argument("build"), error, logger);
@@ -151,14 +154,12 @@ int shadergen_resize(shadergen_runner* runner, const shadergen_size* sizes, size
 
 int shadergen_bind_input(shadergen_runner* runner, const char* name, unsigned texture,
                          shadergen_error** error) {
-    return with_port(runner, &shadergen_runner::inputs, name, error, [&](const char* port) {
-        return runner->runner.bind_input(port, texture);
-    });
+    return with_port(runner, &shadergen_runner::inputs, name, error,
+                     [&](const char* port) { return runner->runner.bind_input(port, texture); });
 }
 
 int shadergen_bind_input_layers(shadergen_runner* runner, const char* name,
-                                const unsigned* textures, size_t count,
-                                shadergen_error** error) {
+                                const unsigned* textures, size_t count, shadergen_error** error) {
     return with_port(runner, &shadergen_runner::inputs, name, error, [&](const char* port) {
         if (!textures) return null_argument("array of textures");
         return runner->runner.bind_input(port, textures, count);
@@ -175,14 +176,12 @@ int shadergen_bind_input_external(shadergen_runner* runner, const char* name, un
 
 int shadergen_bind_output(shadergen_runner* runner, const char* name, unsigned texture,
                           shadergen_error** error) {
-    return with_port(runner, &shadergen_runner::outputs, name, error, [&](const char* port) {
-        return runner->runner.bind_output(port, texture);
-    });
+    return with_port(runner, &shadergen_runner::outputs, name, error,
+                     [&](const char* port) { return runner->runner.bind_output(port, texture); });
 }
 
 int shadergen_bind_output_layers(shadergen_runner* runner, const char* name,
-                                 const unsigned* textures, size_t count,
-                                 shadergen_error** error) {
+                                 const unsigned* textures, size_t count, shadergen_error** error) {
     return with_port(runner, &shadergen_runner::outputs, name, error, [&](const char* port) {
         if (!textures) return null_argument("array of textures");
         return runner->runner.bind_output(port, textures, count);
@@ -212,8 +211,8 @@ int shadergen_upload(shadergen_runner* runner, const char* name, shadergen_dtype
     return with_port(runner, &shadergen_runner::inputs, name, error, [&](const char* port) {
         if (!data) return null_argument("data");
         return with_type(type, [&](auto* element) {
-            return runner->runner.upload(port, static_cast<decltype(element)>(const_cast<void*>(data)),
-                                         count);
+            return runner->runner.upload(
+                port, static_cast<decltype(element)>(const_cast<void*>(data)), count);
         });
     });
 }
