@@ -15,7 +15,7 @@ from ..errors import ShadergenError, printable
 from ..passes.placement.target import TOLERANCES
 from ..runtime_glue.python.loading import load
 from .choices import PRECISIONS
-from .device_list import variant_name
+from .device_list import variant_name, variants_of
 from .driver import compile_model, import_model
 from .expectations import at_one_size, expect
 from .random_inputs import random_inputs
@@ -137,6 +137,10 @@ class Verification:
     inputs: Mapping[str, NDArray[Any]]
     expected: Expected
     adapter: str
+
+    def options_of(self, variant: str) -> Options:
+        """Return the options of one build; the device of a variant is its own."""
+        return variants_of(self.options).get(variant, replace(self.options, variants=()))
 
 
 def run_build(

@@ -109,7 +109,7 @@ class _Attempts:
         self.verified = verified
         self.model = inside.compiled.model
         self.before = inside.compiled.files
-        self.options = verified.options
+        self.options = inside.options
         self.progress = progress
         self.refused: dict[str, str] = {}
         self.tried = 0

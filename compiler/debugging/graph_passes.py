@@ -50,7 +50,7 @@ def find_graph_fault(
         verified: the verification of one build.
         progress: called with the name of each step.
     """
-    (compiled,) = verified.builds.values()
+    ((variant, compiled),) = verified.builds.items()
     if _is_right(verified, compiled.graph):
         return None
     seen: list[tuple[str, Graph]] = []
@@ -60,7 +60,8 @@ def find_graph_fault(
             seen.append((step, graph))
 
     progress("compiling step by step")
-    compile_graph(compiled.model, replace(verified.options, validate=False), observe=observe)
+    options = replace(verified.options_of(variant), validate=False)
+    compile_graph(compiled.model, options, observe=observe)
     if not _is_right(verified, seen[0][1]):
         return GraphFault(IMPORT, find_wrong_value(verified, progress))
     right, wrong = 0, len(seen) - 1

@@ -88,7 +88,8 @@ class Inside:
         self.build = _loaded(verified, variant, option)
         self.runtime = WEBGPU if self.build.requires.wgsl else GLES
         self.stored = stored_tensors(self.compiled)
-        self.tolerance = tolerance_of(verified.options)
+        self.options = verified.options_of(variant)
+        self.tolerance = tolerance_of(self.options)
         names = {label(i.name): i.name for i in self.compiled.graph.inputs}
         self.inputs = {names[name]: array for name, array in verified.inputs.items()}
 

@@ -30,6 +30,7 @@ from shadergen.compiler.choices import OPTIONAL_PASSES
 from shadergen.compiler.cli.looking import bisection_lines
 from shadergen.compiler.debugging.bisection import Bisection, bisect
 from shadergen.compiler.debugging.graph_passes import GraphFault
+from shadergen.compiler.debugging.inside import Inside
 from shadergen.compiler.debugging.trials import Trial, trials
 from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.options import Options
@@ -138,6 +139,19 @@ def test_a_fault_in_wgsl_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert first.layers[-1] == "pool"
     assert first.pixel.shader.endswith(".wgsl")
     assert first.pixel.line
+
+
+@pytest.mark.gl
+def test_the_options_of_a_variant_are_those_of_its_device(tmp_path: Path) -> None:
+    pytest.importorskip("wgpu")
+    options = Options(device="webgl2-min", variants=("webgpu",), validate=False)
+    model = formula()
+    path = path_of(tmp_path, model)
+    with verifying(path, options, given=model.feeds, runtime="webgpu") as verified:
+        inside = Inside(verified, "--bisect")
+        assert inside.options.device == "webgpu"
+        assert inside.build.requires.wgsl
+        assert inside.options.target().wgsl
 
 
 def doubling(layer: str, kind: type) -> Callable[[Any, Any], Any]:
