@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,6 +137,13 @@ def checked(programs: Path) -> dict[str, str]:
 @pytest.mark.parametrize("name", facts())
 def test_a_promise_is_kept(name: str, checked: dict[str, str]) -> None:
     assert checked[name] == ""
+
+
+def test_no_exception_leaves_the_library_when_memory_runs_out(programs: Path) -> None:
+    done = subprocess.run([programs / "c_no_memory", GOOD], capture_output=True, text=True)
+    assert done.stdout == "loaded\n"
+    assert done.returncode == -signal.SIGABRT, done.stderr
+    assert "bad_alloc" in done.stderr
 
 
 # the header and the library

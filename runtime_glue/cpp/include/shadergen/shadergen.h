@@ -37,8 +37,9 @@
    Descriptors. Set `struct_size` to the sizeof of the struct and the members that you need; zero
    and NULL mean the default. The sizes keep programs compatible: a library reads and writes only
    members that both know. A program that sets a member that an older library does not have is
-   refused (SG0605). Structs only grow at the end, enumerators keep their values, and functions stay
-   the same within a version of the shared library (libshadergen_c.so.0).
+   refused (SG0605). Structs with a struct_size grow at the end, shadergen_file and shadergen_size
+   never change, enumerators keep their values, and functions stay the same within a version of the
+   shared library (libshadergen_c.so.0).
 
    Names. Inputs, outputs and sizes are named as `shadergen inspect` prints them. A NULL for the name
    of an input or output means the only one of the build.
