@@ -30,14 +30,14 @@ from .texels import components, pack, tensor_bytes, texel_bytes
 from .weights import WeightFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..ir.graph import Graph, Port, Value
     from ..passes.placement.target import Target
     from .gpu import GpuPass
     from .shader.program import Program
 
-FORMAT_VERSION = "5.4"
+FORMAT_VERSION = "5.5"
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 
 
@@ -59,6 +59,7 @@ def schedule(
     target: Target,
     generator: str,
     calibrated: Sequence[str] = (),
+    receptive_fields: Mapping[str, dict[str, Any]] | None = None,
 ) -> BuildFiles:
     """Assemble a build from a placed graph and its GPU passes.
 
@@ -68,11 +69,19 @@ def schedule(
         target: what it was compiled for.
         generator: the compiler's name and version.
         calibrated: layers that are in 16 bits by what inputs showed and not by proof.
+        receptive_fields: of outputs, by name (:mod:`.receptive_fields`).
 
     Raises:
         ShadergenError: SG0207 for dynamic dimensions that no runtime can work out.
     """
     build = _Assembly(graph, passes, target, generator).build()
+    for output, entry in zip(graph.outputs, build.schedule["outputs"], strict=True):
+        member = (receptive_fields or {}).get(output.name)
+        if member is not None:
+            entry["receptive_field"] = {
+                name: label(value) if isinstance(value, str) else value
+                for name, value in member.items()
+            }
     if calibrated:
         build.schedule["calibrated"] = list(dict.fromkeys(map(label, calibrated)))
     return build

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from ..backends.build_files import BuildFiles
 from ..backends.kernels import KernelFamilies, lower
+from ..backends.receptive_fields import receptive_field_members
 from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
@@ -26,7 +27,7 @@ from ..errors import InternalError, ShadergenError, count, require_inputs
 from ..ir import algebra, evaluation, expr
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.choose_kernels import choose_kernels
-from ..passes.pipeline import optimise, to_nchw
+from ..passes.pipeline import PLACEMENT, optimise, to_nchw
 from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
 from ..runtime_glue.python.loading import check_schedule
@@ -214,14 +215,25 @@ def compile_graph(
     """
     context = context_for(graph, options)
     progress("optimising")
-    graph = optimise(graph, context, observe, options.disable_pass)
+    before_placement = graph
+    placed = False
+
+    def observed(step: str, reached: Graph) -> None:
+        nonlocal before_placement, placed
+        placed |= step == PLACEMENT[0].__name__
+        if not placed:
+            before_placement = reached
+        observe(step, reached)
+
+    graph = optimise(graph, context, observed, options.disable_pass)
+    fields = receptive_field_members(before_placement)
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
     passes = lower(graph, target)
     if options.validate:
         for program in dict.fromkeys(p.program for p in passes):
             verify(program)
-    files = schedule(graph, passes, target, GENERATOR, layers)
+    files = schedule(graph, passes, target, GENERATOR, layers, fields)
     check_dynamic(files.schedule, graph.inputs, options.inputs)
     return graph, files, context
 

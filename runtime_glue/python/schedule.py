@@ -39,6 +39,31 @@ class Requires:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """Element i of an output's axis reads floor(scale * i) - before to floor(scale * i) + after.
+
+    ``scale`` is a fraction. Shifting the input by a multiple of ``period`` shifts the output.
+    """
+
+    input_axis: int
+    output_axis: int
+    scale: tuple[int, int]
+    before: int
+    after: int
+    period: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptiveField:
+    """What part of an input an element of an output depends on; all of it if a layer is named."""
+
+    input: str
+    height: Reach | None = None
+    width: Reach | None = None
+    unbounded_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """An input or output: the model's own shape, and ``host = logical.transpose(axes)``."""
 
@@ -49,6 +74,7 @@ class Port:
     encoding: str
     dtype: str
     range: tuple[float, float] | None = None
+    receptive_field: ReceptiveField | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,13 +72,29 @@ const input = f.members({
   dtype: dtype,
   encoding: f.oneOf("float", "unorm8"),
   range: f.either(f.list(2, 2, f.number()), f.nothing),});
+const axis = f.integer(0, 7);
+const step = f.integer(1, 16384);
+const distance = f.integer(0, 16384);
+const reach = f.members({
+  input_axis: axis,
+  output_axis: axis,
+  scale: f.list(2, 2, step),
+  before: distance,
+  after: distance,
+  period: step,});
+const receptive_field = f.members({
+  input: name,}, {
+  height: reach,
+  width: reach,
+  unbounded_by: name,});
 const output = f.members({
   name: name,
   texture: name,
   shape: shape,
   axes: axes,
   dtype: dtype,
-  encoding: f.oneOf("float", "unorm8", "y2rg", "y2rg_half"),});
+  encoding: f.oneOf("float", "unorm8", "y2rg", "y2rg_half"),}, {
+  receptive_field: receptive_field,});
 const texture = f.members({
   name: name,
   kind: f.oneOf("2d", "array", "external"),

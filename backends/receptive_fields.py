@@ -1,0 +1,65 @@
+"""The member ``receptive_field`` of a schedule's outputs: by how much tiles need to overlap."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ..passes.receptive_field import Unbounded, receptive_fields
+from .picture_axes import picture_axes
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Output
+    from ..passes.receptive_field import Reach
+
+LARGEST = 16384  # number in the member, as no texture is larger
+
+
+def receptive_field_members(graph: Graph) -> dict[str, dict[str, Any]]:
+    """Return the member of each output by name; none for models of several inputs or of no picture.
+
+    Args:
+        graph: after the mathematical passes.
+    """
+    if len(graph.inputs) != 1:
+        return {}
+    (source,) = graph.inputs
+    port = source.port
+    found = picture_axes([source.shape[a] for a in port.axes], port.axes)
+    if found is None:
+        return {}
+    rows = receptive_fields(graph, source, port.axes[found.row])
+    columns = receptive_fields(graph, source, port.axes[found.column])
+    members = {}
+    for output, row, column in zip(graph.outputs, rows, columns, strict=True):
+        member: dict[str, Any] = {"input": source.name}
+        if isinstance(row, Unbounded):
+            member["unbounded_by"] = row.layer
+        elif isinstance(column, Unbounded):
+            member["unbounded_by"] = column.layer
+        else:
+            member["height"] = _axis(row, output, found.row)
+            member["width"] = _axis(column, output, found.column)
+            if not (_fits(member["height"]) and _fits(member["width"])):
+                member = {"input": source.name, "unbounded_by": output.name}
+        members[output.name] = member
+    return members
+
+
+def _fits(axis: dict[str, Any]) -> bool:
+    numbers = (*axis["scale"], axis["before"], axis["after"], axis["period"])
+    return all(number <= LARGEST for number in numbers)
+
+
+def _axis(reach: Reach, output: Output, source: int) -> dict[str, Any]:
+    """Return one axis: element i reads floor(scale * i) - before to floor(scale * i) + after."""
+    dropped = 1 - Fraction(1, reach.scale.denominator)  # by floor(scale * i), at most
+    return {
+        "input_axis": source,
+        "output_axis": output.port.axes.index(reach.axis),
+        "scale": [reach.scale.numerator, reach.scale.denominator],
+        "before": max(0, -math.floor(reach.low)),
+        "after": max(0, math.ceil(reach.high + dropped)),
+        "period": reach.period.numerator,
+    }

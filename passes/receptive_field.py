@@ -1,0 +1,474 @@
+"""Receptive fields: the rows and columns of the input picture that each output element depends on.
+
+A picture may be cut into tiles if two facts hold for every value between input and output:
+
+    reach           element i of the value's axis depends only on the elements of the input's axis
+                    from scale * i + low to scale * i + high
+    equivariance    an input that is shifted by a multiple of the period gives the shifted result
+
+Both follow from the loop nests. The index of each load is a line in the position i
+(:mod:`.position_lines`). Two lines, the operand's own reach and the load's, compose.
+
+Near the ends of an axis a nest may do something else: padding, clamped or mirrored indices, tables
+of weights that end. The positions where it does are counted, and the reach is made larger until it
+leaves the picture there. A tile then discards these positions at its inner borders.
+
+A value without a finite reach (global pooling, attention), or that knows its position (a table of
+positions), is :class:`Unbounded`, with the name of the layer. Dynamic dimensions count at the
+default sizes; they may bound an index, but not scale it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from ..ir.dimensions import hint, is_dynamic
+from ..ir.evaluation import expand
+from ..ir.expr import Call, Expr, Extent, Num, Var, variables, walk
+from ..ir.graph import Constant, Input
+from ..ir.index_maps import simplified
+from ..ir.indexing import Load, Source, coordinates
+from ..ir.nests import nest_of
+from .kernel_ops import parts
+from .position_lines import DATA, INFINITY, RULES, Line, PositionError, difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ..ir.graph import Graph, Node, Value
+    from ..ir.nest import Binding, Nest
+
+LONGEST_PERIOD = 64  # of tables: positions after which weights repeat
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Element i along ``axis`` depends on scale * i + low to scale * i + high of the input's axis.
+
+    ``period`` counts elements of the input: shifts by its multiples shift the value.
+    """
+
+    axis: int
+    scale: Fraction
+    low: Fraction
+    high: Fraction
+    period: Fraction
+
+
+@dataclass(frozen=True)
+class Unbounded:
+    """No finite reach, because of a layer."""
+
+    layer: str
+
+
+State = Reach | Unbounded | None  # None: the value does not depend on the input
+
+
+def receptive_fields(graph: Graph, source: Input, axis: int) -> tuple[Reach | Unbounded, ...]:
+    """Return the reach of every output along an axis of an input.
+
+    Args:
+        graph: after the mathematical passes: every operator has a loop nest.
+        source: the input.
+        axis: of its logical shape.
+    """
+    extent = int(hint(source.shape[axis]))
+    known: dict[Value, State] = {}
+    for i in graph.inputs:
+        one = Fraction(1)
+        known[i] = Reach(axis, one, Fraction(0), Fraction(0), one) if i is source else None
+    for node in graph.nodes:
+        try:
+            state = _node(node, known, extent)
+        except PositionError:
+            state = Unbounded(node.name)
+        known |= dict.fromkeys(node.results, state)
+    return tuple(known.get(o.value) or Unbounded(o.name) for o in graph.outputs)
+
+
+def _node(node: Node, known: Mapping[Value, State], extent: int) -> State:
+    p = parts(node)
+    extras = {f"e{k}": value for k, value in enumerate(p.extras)}
+    states = [known.get(v) for v in p.operands]
+    if p.prologue:
+        names = {name for formula in p.prologue for name in variables(formula)}
+        around = [(v, known.get(v)) for name, v in extras.items() if name in names]
+        rank = len(p.operands[0].shape)
+        states[0] = _merged([(p.operands[0], states[0]), *around], rank, extent, node.name)
+    for state in (*states, *(known.get(v) for v in extras.values())):
+        if isinstance(state, Unbounded):
+            return state
+    if all(s is None for s in (*states, *(known.get(v) for v in extras.values()))):
+        return None
+    result: State = None
+    if any(s is not None for s in states):
+        nest = nest_of(p.kernel, *(v.type for v in p.read))
+        if nest is None:
+            return Unbounded(node.name)
+        nest = simplified(nest, node.result.shape)
+        through = _Walk(nest, p.read, states, tuple(map(hint, node.result.shape)))
+        result = through.state(node.name, extent)
+    if p.epilogue is None or isinstance(result, Unbounded):
+        return result
+    names = set(variables(p.epilogue))
+    around = [(v, known.get(v)) for name, v in extras.items() if name in names]
+    return _merged([(None, result), *around], len(node.result.shape), extent, node.name)
+
+
+def _merged(
+    values: Sequence[tuple[Value | None, State]], rank: int, extent: int, layer: str
+) -> State:
+    """Return the state of an element-wise function of values that are broadcast to a rank."""
+    found: Reach | None = None
+    for value, state in values:
+        if isinstance(state, Unbounded):
+            return state
+        if state is not None:
+            shift = rank - len(value.shape) if value is not None else 0
+            state = replace(state, axis=state.axis + shift)
+            found = state if found is None else _hull(found, state)
+            if found is None:
+                return Unbounded(layer)
+    if found is None:
+        return None
+    for value, state in values:
+        if value is None or state is not None:
+            continue
+        own = found.axis - (rank - len(value.shape))
+        if own < 0 or hint(value.shape[own]) == 1:
+            continue
+        table = _table(value, own)
+        if table is None:
+            return Unbounded(layer)
+        period, before, after = table
+        found = _widened(found, (before, after), (int(hint(value.shape[own])), extent), period)
+    return found
+
+
+def _hull(a: Reach, b: Reach) -> Reach | None:
+    if (a.axis, a.scale) != (b.axis, b.scale):
+        return None
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    return Reach(a.axis, a.scale, low, high, _common(a.period, b.period))
+
+
+def _widened(reach: Reach, ends: tuple[int, int], sizes: tuple[int, int], period: int) -> Reach:
+    """Return a reach that leaves the picture at the first and last positions, as many as given.
+
+    ``sizes`` are those of the value's axis and of the picture's.
+    """
+    low, high = reach.low, reach.high
+    if ends[0] > 0:
+        low = min(low, Fraction(-1 - math.floor(reach.scale * (ends[0] - 1))))
+    if ends[1] > 0:
+        high = max(high, sizes[1] - Fraction(math.floor(reach.scale * (sizes[0] - ends[1]))))
+    return replace(reach, low=low, high=high, period=_common(reach.period, period * reach.scale))
+
+
+def _common(a: Fraction, b: Fraction) -> Fraction:
+    """Return the least common multiple."""
+    return Fraction(
+        math.lcm(a.numerator * b.denominator, b.numerator * a.denominator),
+        a.denominator * b.denominator,
+    )
+
+
+def _table(value: Value, axis: int) -> tuple[int, int, int] | None:
+    """Return the period of a constant along an axis, and how many of its ends differ.
+
+    None where it does not repeat.
+    """
+    if not isinstance(value, Constant):
+        return None
+    data = np.moveaxis(np.asarray(value.data, np.float64), axis, 0)
+    data = data.reshape(len(data), -1)
+    tolerance = 1e-5 * float(np.abs(data).max(initial=0))
+    found = _repeating(data, np.zeros(1), tolerance)
+    return None if found is None else found[:3]
+
+
+def _repeating(
+    data: NDArray[np.float64], step: NDArray[np.float64] | None, tolerance: float
+) -> tuple[int, int, int, float] | None:
+    """Find the shortest period after which rows repeat, with a growth of ``step`` (None: any).
+
+    Returns:
+        The period, the numbers of rows at the start and the end that differ, and the growth.
+    """
+    size, middle = len(data), len(data) // 2
+    for period in range(1, min(LONGEST_PERIOD, size // 4) + 1):
+        change = data[period:] - data[:-period]
+        growth = change[middle - period // 2] if step is None else step
+        same = np.all(np.abs(change - growth) <= tolerance, axis=1)
+        if not same[size // 4 : max(size // 4 + 1, size - period - size // 4)].all():
+            continue
+        where = np.flatnonzero(~same)
+        below, above = where[where < middle], where[where >= middle]
+        before = int(below.max()) + 1 if below.size else 0
+        after = size - (int(above.min()) + period) if above.size else 0
+        return period, before, after, float(np.ravel(growth)[0])
+    return None
+
+
+class _Walk:
+    """The walk through one loop nest along one axis of its result."""
+
+    def __init__(
+        self,
+        nest: Nest,
+        operands: Sequence[Value],
+        states: Sequence[State],
+        shape: tuple[int, ...],
+    ) -> None:
+        self._nest, self._operands, self._states, self._shape = nest, operands, states, shape
+        self._env: dict[str, Line] = {}
+        self._before = self._after = 0  # positions at the ends where something else happens
+        self._period = 1
+        self._size = 1
+
+    def state(self, layer: str, extent: int) -> State:
+        """Return the state of the result.
+
+        Raises:
+            PositionError: when there is none.
+        """
+        own = coordinates(len(self._shape))
+        axis = self._axis(own)
+        if axis is None:
+            return Unbounded(layer)
+        self._size = self._shape[axis]
+        self._env = {
+            o.name: Line(Fraction(0), Fraction(0), Fraction(n - 1))
+            for o, n in zip(own, self._shape, strict=True)
+        }
+        self._env[own[axis].name] = Line(Fraction(1), Fraction(0), Fraction(0))
+        for loop in self._nest.loops:
+            self._env[loop.name] = (
+                DATA
+                if is_dynamic(loop.trips)
+                else Line(Fraction(0), Fraction(0), Fraction(loop.trips - 1))
+            )
+        found: Reach | None = None
+        for binding in (*self._nest.once, *self._nest.each_step):
+            for reach in self._bind(binding):
+                reach = replace(reach, axis=axis)
+                found = reach if found is None else _hull(found, reach)
+                if found is None:
+                    return Unbounded(layer)
+        formulas = [self._nest.result]
+        for accumulator in self._nest.accumulators:
+            self._env[accumulator.name] = DATA
+            formulas += (accumulator.start, accumulator.step)
+        for formula in formulas:
+            self._steady(self._line(expand(formula)))
+        if found is None:
+            return Unbounded(layer)
+        ends, sizes = (self._before, self._after), (self._size, extent)
+        return _widened(found, ends, sizes, self._period)
+
+    def _axis(self, own: tuple[Var, ...]) -> int | None:
+        """Return the axis of the result that runs along the operands' axis."""
+        bound = {b.name: b.value for b in self._nest.bindings}
+        for value in bound.values():
+            for source in value.sources if isinstance(value, Load) else ():
+                state = self._states[source.operand]
+                if not isinstance(state, Reach):
+                    continue
+                names = set(variables(source.index[state.axis]))
+                for name in list(names):
+                    inner = bound.get(name)
+                    if inner is not None:
+                        names |= set(
+                            inner.variables if isinstance(inner, Load) else variables(inner)
+                        )
+                spans = {
+                    k: self._span(source.index[state.axis], o.name, n)
+                    for k, (o, n) in enumerate(zip(own, self._shape, strict=True))
+                    if o.name in names and n > 1
+                }
+                if spans:
+                    return max(spans, key=lambda k: spans[k])
+        return None
+
+    def _span(self, index: Expr, name: str, size: int) -> float:
+        """Return over how many elements an index moves while one coordinate runs."""
+        env = {v: Line(Fraction(0), Fraction(0), Fraction(0)) for v in self._names()}
+        env[name] = Line(Fraction(1), Fraction(0), Fraction(0))
+        self._env, self._size = env, size
+        try:
+            slope = self._line(expand(index)).slope
+        except PositionError:
+            slope = Fraction(1)
+        self._before = self._after = 0
+        self._period = 1
+        return float(slope or 1) * size
+
+    def _names(self) -> Iterable[str]:
+        yield from (o.name for o in coordinates(len(self._shape)))
+        yield from (loop.name for loop in self._nest.loops)
+        yield from (b.name for b in self._nest.bindings)
+        yield from (a.name for a in self._nest.accumulators)
+
+    def _bind(self, binding: Binding) -> list[Reach]:
+        """Bind a name; return the reach of the loads."""
+        value = binding.value
+        if not isinstance(value, Load):
+            self._env[binding.name] = self._line(expand(value))
+            return []
+        self._env[binding.name] = DATA
+        found = []
+        for source in value.sources:
+            for condition in source.valid:
+                self._steady(self._line(expand(condition)))
+            reach = self._source(source)
+            if reach is not None:
+                found.append(reach)
+        if len(value.sources) == 1:
+            line = self._looked_up(value.sources[0])
+            self._env[binding.name] = line or DATA
+        return found
+
+    def _source(self, source: Source) -> Reach | None:
+        """Return the reach of one load, in the result's positions."""
+        operand, state = self._operands[source.operand], self._states[source.operand]
+        found: Reach | None = None
+        for axis, (index, size) in enumerate(zip(source.index, operand.shape, strict=True)):
+            line = self._line(expand(index))
+            if isinstance(state, Reach) and axis == state.axis:
+                if line.slope <= 0 or line.sized or INFINITY in (-line.low, line.high):
+                    raise PositionError
+                low, high = cast("Fraction", line.low), cast("Fraction", line.high)
+                found = Reach(
+                    axis,
+                    state.scale * line.slope,
+                    state.scale * low + state.low,
+                    state.scale * high + state.high,
+                    state.period,
+                )
+                self._repeat(line.period)
+            elif line.slope and hint(size) > 1:
+                if state is not None:
+                    raise PositionError
+                table = _table(operand, axis)
+                if table is None:
+                    if self._looked_up(source) is None:
+                        raise PositionError
+                    continue
+                period, before, after = table
+                self._ends(math.ceil(before / line.slope), math.ceil(after / line.slope))
+                self._repeat(line.period)
+                self._repeat((line.slope / period).denominator)
+            else:
+                self._repeat(line.period)
+        return found
+
+    def _looked_up(self, source: Source) -> Line | None:
+        """Return the line of a vector of constants, such as the starts of a resampling."""
+        operand = self._operands[source.operand]
+        if not isinstance(operand, Constant) or operand.data.ndim != 1 or source.valid:
+            return None
+        line = self._line(expand(source.index[0]))
+        if line.slope != 1 or line.low != line.high or line.low != 0:
+            return None
+        data = np.asarray(operand.data, np.float64)
+        repeating = _repeating(data[:, np.newaxis], None, 0)
+        if repeating is None or repeating[3] != int(repeating[3]):
+            return None
+        period, before, after, growth = repeating
+        slope = Fraction(int(growth), period)
+        inner = range(before, len(data) - after)
+        rest = [Fraction(int(data[i])) - slope * i for i in inner]
+        if not rest:
+            return None
+        self._ends(before, after)
+        return Line(slope, min(rest), max(rest), period)
+
+    def _steady(self, line: Line) -> None:
+        """Refuse a number that grows with the position."""
+        if line.slope:
+            raise PositionError
+        self._repeat(line.period)
+
+    def _repeat(self, period: int) -> None:
+        self._period = math.lcm(self._period, period)
+
+    def _ends(self, before: int, after: int) -> None:
+        self._before, self._after = max(self._before, before), max(self._after, after)
+
+    def _line(self, expr: Expr) -> Line:
+        """Return the line of an expression.
+
+        Raises:
+            PositionError: when it is none.
+        """
+        known: dict[Expr, Line] = {}
+        for e in walk(expr):
+            if isinstance(e, Num):
+                real = Fraction(e.value) if math.isfinite(e.value) else e.value
+                known[e] = Line(Fraction(0), real, real)
+            elif isinstance(e, Extent):
+                size = Fraction(int(hint(cast("int", e.size))))
+                known[e] = Line(Fraction(0), size, size, sized=True)
+            elif isinstance(e, Var):
+                known[e] = self._env.get(e.name, DATA)
+            else:
+                known[e] = self._call(e, [known[a] for a in e.args])
+        return known[expr]
+
+    def _call(self, e: Call, args: list[Line]) -> Line:
+        period = math.lcm(*(a.period for a in args)) if args else 1
+        sized = any(a.sized for a in args)
+        rule = RULES.get(e.function)
+        if rule is not None:
+            found = rule(*args)
+            if found is not None:
+                return replace(found, period=math.lcm(period, found.period), sized=sized)
+        if e.function in ("min", "max"):
+            after = self._interior(difference(args[0], args[1]), equal=True)
+            if after is not None:
+                larger = after if e.function == "max" else not after
+                chosen = args[0] if larger else args[1]
+                return replace(chosen, period=period)
+        if e.function in ("lt", "le", "eq"):
+            after = self._interior(difference(args[0], args[1]))
+            if after is not None:
+                truth = Fraction(int(e.function != "eq" and not after))
+                return Line(Fraction(0), truth, truth, period)
+        if e.function == "where":
+            condition, a, b = args
+            if condition.is_number:
+                return replace(a if condition.low else b, period=period)
+            if a.slope == b.slope:
+                return Line(a.slope, min(a.low, b.low), max(a.high, b.high), period, sized)
+        if any(a.slope for a in args):
+            raise PositionError
+        return replace(DATA, period=period)
+
+    def _interior(self, gap: Line, equal: bool = False) -> bool | None:
+        """Whether a difference that changes its sign near an end is positive elsewhere.
+
+        The positions up to the change of sign count as an end. None for differences that do not
+        grow.
+        """
+        slope, low, high = gap.slope, gap.low, gap.high
+        if not slope or INFINITY in (-low, high):
+            return None
+        changes = sorted((-low / slope, -high / slope))
+        before = max(0, math.floor(changes[1]) + 1)
+        after = max(0, self._size - math.ceil(changes[0]))
+        if equal:  # where both are equal, it does not matter which one is taken
+            before = max(0, math.ceil(changes[1]))
+            after = max(0, self._size - 1 - math.floor(changes[0]))
+        if before <= after:
+            self._ends(before, 0)
+            return slope > 0
+        self._ends(0, after)
+        return slope < 0
