@@ -17,6 +17,7 @@
  * `options` are those of load(). With the page's own GPUDevice as `device`, or its WebGL 2 context as `gl`,
  * the build runs there or is refused. Otherwise each call makes one. WebGL 2 comes first where WebGPU would be
  * computed by software. What the first cannot run, the other tries; the error is that of the last.
+ * `onprogress(compiled, total)` is called as shaders get ready.
  * `runner.device` is the GPUDevice on WebGPU, `runner.gl` the context on WebGL 2.
  */
 export async function open(url, sizes, options = {}) {
@@ -42,6 +43,7 @@ async function onWebGpu(url, sizes, options) {
   const device = options.device ?? (await requestDevice(PREFERENCE));
   try {
     const runner = new Runner(await load(url, sizes, { ...options, device }), device);
+    runner.onprogress = options.onprogress;
     await runner.init();
     return runner;
   } catch (error) {
@@ -55,6 +57,7 @@ async function onWebGl(url, sizes, options) {
   const gl = options.gl ?? document.createElement("canvas").getContext("webgl2");
   if (!gl) throw new ShadergenError("SG0601", "this browser offers no WebGL 2");
   const runner = new Runner(await load(url, sizes, { ...options, gl }), gl);
+  runner.onprogress = options.onprogress;
   await runner.init();
   return runner;
 }

@@ -24,12 +24,13 @@ export function startProgram(gl, sources, cache = new Map()) {
   return { program, shaders };
 }
 
-/** Resolve when all programs are linked, or at once where the browser cannot tell. */
-export async function untilLinked(gl, programs) {
+/** Resolve when all programs are linked, or at once where the browser cannot tell; count those linked. */
+export async function untilLinked(gl, programs, count) {
   const extension = gl.getExtension("KHR_parallel_shader_compile");
   const status = extension?.COMPLETION_STATUS_KHR;
   for (const { program } of extension ? programs : []) {
     await until(() => gl.isContextLost() || gl.getProgramParameter(program, status));
+    count?.();
   }
 }
 
@@ -38,9 +39,9 @@ export async function untilLinked(gl, programs) {
  *
  * A program has `units`, the texture unit of each sampler, and `bindings`, of each uniform block.
  * Throws SG0603 with the numbered source around each complaint, and SG0503 where a buffer is smaller
- * than its block.
+ * than its block. `progress` gets the programs linked so far, and how many there are.
  */
-export async function buildPrograms(gl, build, own) {
+export async function buildPrograms(gl, build, own, progress) {
   const cache = new Map();
   const programs = new Map();
   const ofPass = build.passes.map((pass) => {
@@ -55,7 +56,9 @@ export async function buildPrograms(gl, build, own) {
     return programs.get(key);
   });
   try {
-    await untilLinked(gl, programs.values());
+    let linked = 0;
+    progress(linked, programs.size);
+    await untilLinked(gl, programs.values(), () => progress(++linked, programs.size));
     for (const program of programs.values()) await finish(gl, build, program);
   } finally {
     for (const shader of cache.values()) gl.deleteShader(shader);

@@ -53,9 +53,9 @@ export class Constants extends Objects {
   buffers = new Map();
 
   /** Make all of it; where that fails, what was made is the caller's to delete. */
-  async fill(build) {
+  async fill(build, progress) {
     const { gl } = this;
-    this.programs = await buildPrograms(gl, build, this.own);
+    this.programs = await buildPrograms(gl, build, this.own, progress);
     this.vertexArray = this.make("VertexArray");
     this.sampler = this.make("Sampler");
     sampleNearest(gl, (parameter, value) => gl.samplerParameteri(this.sampler, parameter, value));

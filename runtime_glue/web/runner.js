@@ -41,7 +41,7 @@ export class Runner {
         help: "pass it canvas.getContext('webgl2')",
       });
     }
-    Object.assign(this, { build, gl, onrestored: null });
+    Object.assign(this, { build, gl, onrestored: null, onprogress: null });
     for (const name in this.#listeners) gl.canvas.addEventListener(name, this.#listeners[name]);
   }
 
@@ -66,7 +66,7 @@ export class Runner {
     forgetErrors(gl);
     const constants = new Constants(gl);
     try {
-      await constants.fill(build);
+      await constants.fill(build, (...counts) => this.onprogress?.(...counts));
       const sized = new Sized(gl, build, constants);
       if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
         this.#pictures = await Pictures.make(gl, constants, build);

@@ -23,6 +23,8 @@ export class Runner {
   readonly device: GPUDevice;
   /** Called when the device is lost: give init() another one, then bind or upload inputs again. */
   onlost: ((info: GPUDeviceLostInfo) => void) | null;
+  /** Called as shaders get ready: those compiled so far, and how many there are. */
+  onprogress: ((compiled: number, total: number) => void) | null | undefined;
   /** Make all objects. SG0602 if the device lacks something, SG0603 if a shader does not compile. */
   init(device?: GPUDevice): Promise<void>;
   /** Change dynamic sizes; releases bound and uploaded textures. */

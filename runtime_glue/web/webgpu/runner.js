@@ -37,7 +37,7 @@ export class Runner {
         help: "pass it await requestDevice()",
       });
     }
-    Object.assign(this, { build, device, onlost: null });
+    Object.assign(this, { build, device, onlost: null, onprogress: null });
   }
 
   // once
@@ -100,18 +100,21 @@ export class Runner {
     const made = this.#made;
     for (const kind of SCOPES) device.pushErrorScope(kind);
     const sized = makeSized(device, build);
-    const pipelines = Promise.all(build.passes.map((pass) => this.#pipelineOf(sized, pass)));
+    let compiled = 0;
+    this.onprogress?.(compiled, build.passes.length);
+    const count = (pipeline) => (this.onprogress?.(++compiled, build.passes.length), pipeline);
+    const pipelines = Promise.all(build.passes.map((pass) => this.#pipelineOf(sized, pass).then(count)));
     const scopes = SCOPES.map(() => device.popErrorScope());
-    const [compiled, ...errors] = await Promise.allSettled([pipelines, ...scopes]);
+    const [pipeline, ...errors] = await Promise.allSettled([pipelines, ...scopes]);
     const said = errors.map(({ value }) => value?.message).find(Boolean);
-    let error = compiled.reason;
+    let error = pipeline.reason;
     if (said) error ??= new ShadergenError("SG0604", "WebGPU cannot make the build's objects", { why: said });
     if (made !== this.#made) error ??= new ShadergenError("SG0605", "the runner was closed");
     if (error) {
       sized.own.destroy();
       throw error;
     }
-    sized.pipelines = compiled.value;
+    sized.pipelines = pipeline.value;
     return sized;
   }
 
