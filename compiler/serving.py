@@ -20,24 +20,19 @@ from ..runtime_glue.python.loading import load
 from .installed import FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from jinja2 import Environment
 
 PAGE, RUNTIME = FOLDERS["samples"], FOLDERS["web"]
-PAGE_FILES = (
-    "index.html",
-    "compare.html",
-    "style.css",
-    "page.js",
-    "compare.js",
-    "network.js",
-    "source.js",
-    "sample.js",
-)
+HOME = "viewer.html.j2"
+PAGES = {"index.html": HOME, "compare.html": "compare.html.j2"}
 NETWORKS = "networks.json"
 WEB_GLSL = 300
 WEBGL, WEBGPU = "WebGL 2", "WebGPU"
 PICTURE_CHANNELS = (1, 3, 4)
 MAP_RANK = 4
+CLASSES = range(2, 513)  # of a class map; more are no picture for people
 
 
 def write_site(builds: Sequence[Path], folder: Path) -> None:
@@ -51,17 +46,49 @@ def write_site(builds: Sequence[Path], folder: Path) -> None:
     networks = networks_of(builds)
     try:
         with replacing_folder(folder, _check_new) as site:
-            for name in PAGE_FILES:
-                shutil.copyfile(PAGE / name, site / name)
-            for module in RUNTIME.rglob("*.js"):
-                target = site / "shadergen" / module.relative_to(RUNTIME)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(module, target)
+            write_pages(site, PAGES)
             for network, build in zip(networks, builds, strict=True):
-                _copy_build(build, site / network["url"])
+                copy_build(build, site / network["url"])
             (site / NETWORKS).write_text(json.dumps(networks, indent=1), encoding="utf-8")
     except OSError as error:
         raise ShadergenError("SG0501", f"cannot write '{folder}'", why=reason(error)) from None
+
+
+def write_pages(site: Path, pages: Mapping[str, str], **values: Any) -> None:
+    """Write pages, the scripts of all pages and the web runtime to a folder.
+
+    Args:
+        site: the folder.
+        pages: file names of templates, by file names of pages.
+        values: what the templates need.
+
+    Raises:
+        OSError: when a file cannot be written.
+    """
+    home = next(page for page, template in pages.items() if template == HOME)
+    for name, template in pages.items():
+        page = _templates().get_template(template).render(home=home, **values)
+        (site / name).write_text(page, encoding="utf-8")
+    for source in (*PAGE.glob("*.js"), *PAGE.glob("*.css")):
+        shutil.copyfile(source, site / source.name)
+    for module in RUNTIME.rglob("*.js"):
+        target = site / "shadergen" / module.relative_to(RUNTIME)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(module, target)
+
+
+def _templates() -> Environment:
+    """Return the environment of the pages' templates, which share one layout."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(PAGE),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+    )
 
 
 def _check_new(folder: Path) -> None:
@@ -73,7 +100,7 @@ def _check_new(folder: Path) -> None:
         )
 
 
-def _copy_build(build: Path, target: Path) -> None:
+def copy_build(build: Path, target: Path) -> None:
     """Copy the files that a build's schedule names.
 
     Raises:
@@ -117,19 +144,22 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, Any]]:
                 help="compile the model with --device webgl2-min,webgpu",
             )
         for kind, ports in (("input", build.inputs), ("output", build.outputs)):
-            if len(ports) != 1 or not _is_picture(ports[0]):
+            accepted = _is_picture if kind == "input" else _is_shown
+            if len(ports) != 1 or not accepted(ports[0]):
                 shapes = ", ".join("x".join(map(str, port.shape)) for port in ports)
                 raise ShadergenError(
                     "SG0605",
                     f"'{folder}' is not a build from one picture to one picture",
                     why=f"its {kind}s have the shapes {shapes}",
-                    supported="1, 3 or 4 channels, one picture at a time",
+                    supported="1, 3 or 4 channels, one picture at a time; "
+                    f"as output also a class map: class numbers, or scores of {CLASSES[0]} to "
+                    f"{CLASSES[-1]} classes",
                 )
         models.append(build.model)
     names = _names(models, [folder.resolve() for folder in builds])
     return [
-        {"name": name, "url": f"builds/{i}", "runs_on": on}
-        for i, (name, on) in enumerate(zip(names, runs_on, strict=True))
+        {"name": name, "model": model, "url": f"builds/{i}", "runs_on": on}
+        for i, (name, model, on) in enumerate(zip(names, models, runs_on, strict=True))
     ]
 
 
@@ -147,3 +177,15 @@ def _is_picture(port: Any) -> bool:
         return False
     batch, channels, *_ = (port.shape[port.axes.index(axis)] for axis in range(MAP_RANK))
     return batch == 1 and channels in PICTURE_CHANNELS
+
+
+def _is_shown(port: Any) -> bool:
+    """Return whether the page can show an output: a picture, class numbers or scores of classes."""
+    rank = len(port.shape)
+    if rank not in (MAP_RANK - 1, MAP_RANK):
+        return False
+    logical = [port.shape[port.axes.index(axis)] for axis in range(rank)]
+    batch, channels = [1, *logical][-MAP_RANK:-2]
+    if port.dtype.startswith(("int", "uint", "bool")):
+        return bool(batch == channels == 1)
+    return bool(batch == 1 and rank == MAP_RANK and (channels == 1 or channels in CLASSES))

@@ -1,28 +1,29 @@
 // Runs a network on WebGL 2 and on WebGPU, in turns on the same picture, and compares times and results.
 
-import { open } from "./shadergen/auto.js";
 import { requestDevice } from "./shadergen/webgpu/index.js";
-import { amount, apiOf, fit, frame, picture, release, rendererOf } from "./network.js";
-import { $, isMoving, onChange, say, source, take } from "./source.js";
+import { sizeOf } from "./decode.js";
+import { Network } from "./network.js";
+import { $, isMoving, onChange, report, say, source, take } from "./source.js";
 
 const MEASURED_FRAMES = 20; // of a still picture at most; of a video, the last ones count
 const MEASURED_TIME = 3000; // milliseconds: no more frames of a still picture after it
 
-const input = document.createElement("canvas"); // the source, of the size that the network takes
+const input = document.createElement("canvas"); // a frame of a moving source
 const networks = await (await fetch("networks.json")).json();
 const wanted = new URLSearchParams(location.search).get("network");
-let runners = [];
+let working = Promise.resolve();
+let opened = []; // by side; what a side lacks is undefined
 let turn = 0; // counts networks and sources; what belongs to an earlier one stops
 
 for (const { name, url } of networks) $("network").add(new Option(name, url, false, url === wanted));
 
 const WAYS = [
-  async (url) => {
+  async () => {
     const gl = document.createElement("canvas").getContext("webgl2");
     if (!gl) throw Error("this browser has no WebGL 2");
-    return open(url, {}, { gl });
+    return { gl };
   },
-  async (url) => open(url, {}, { device: await requestDevice() }),
+  async () => ({ device: await requestDevice() }),
 ];
 /** Return the elements of one side: 0 is WebGL 2, 1 is WebGPU. */
 const side = (i, name) => document.querySelectorAll(`.${name}`)[i];
@@ -31,27 +32,31 @@ const side = (i, name) => document.querySelectorAll(`.${name}`)[i];
 async function choose(url) {
   const mine = ++turn;
   say("");
-  for (const runner of runners) release(runner);
-  runners = [];
-  const opened = [];
+  for (const network of opened) network?.close();
+  opened = [];
+  const found = [];
   for (const i of WAYS.keys()) {
     for (const name of ["time", "start", "passes", "renderer"]) side(i, name).textContent = "–";
     side(i, "wrong").textContent = "";
     side(i, "shown").hidden = false;
     try {
       const start = performance.now();
-      opened[i] = await WAYS[i](url);
+      const progress = (...all) => mine === turn && report(...all);
+      found[i] = await Network.open(url, progress, await WAYS[i]());
       side(i, "start").textContent = `${(performance.now() - start).toFixed(0)} ms`;
-      side(i, "passes").textContent = opened[i].build.passes.length;
-      side(i, "renderer").textContent = rendererOf(opened[i]);
+      side(i, "passes").textContent = found[i].build.passes.length;
+      side(i, "renderer").textContent = found[i].renderer;
     } catch (error) {
       side(i, "wrong").textContent = error.message;
       side(i, "shown").hidden = true;
     }
-    if (mine !== turn) return opened.forEach(release);
+    if (mine !== turn) return found.forEach((network) => network?.close());
   }
-  runners = opened.filter(Boolean);
-  for (const runner of runners) {
+  report();
+  opened = found;
+  for (const network of opened) {
+    if (!network) continue;
+    const { runner } = network;
     if (runner.gl) runner.onrestored = show;
     else runner.onlost = ({ message }) => say(`the WebGPU device was lost: ${message}`);
   }
@@ -60,47 +65,64 @@ async function choose(url) {
 
 const median = (times) => times.toSorted((a, b) => a - b)[times.length >> 1];
 
-/** Return the largest difference of two results, by the numbers that the network computed. */
-async function difference([first, second]) {
-  const [a, b] = [await first.read(), await second.read()];
-  return a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i])), 0);
+/** Return the numbers that a network computes for a picture, of all tiles. */
+async function numbersOf(network, picture, plan) {
+  const all = [];
+  const onTile = async () => all.push(await network.runner.read()) > 0;
+  await network.run(picture, plan, document.createElement("canvas"), { onTile });
+  return all;
+}
+
+/** Return the largest difference of two results. */
+async function difference(plans, picture) {
+  const [a, b] = [await numbersOf(opened[0], picture, plans.get(0)), await numbersOf(opened[1], picture, plans.get(1))];
+  const worst = (one, other) => one.reduce((most, value, i) => Math.max(most, Math.abs(Number(value - other[i]))), 0);
+  return Math.max(...a.map((tile, i) => worst(tile, b[i])));
+}
+
+/** Show the source through both, once what was shown before has stopped. */
+function show() {
+  const mine = ++turn;
+  working = working.then(() => mine === turn && work(mine));
+  return working;
 }
 
 /** Show the source through both, for as long as network and source are the ones chosen. */
-async function show() {
-  const mine = ++turn;
-  const all = runners;
+async function work(mine) {
+  const which = [...opened.keys()].filter((i) => opened[i]);
   for (const name of ["ratio", "difference"]) $(name).textContent = "–";
-  if (!all.length) return;
+  if (!which.length) return;
   try {
-    for (const runner of all) await fit(runner, source);
+    const [width, height] = sizeOf(source);
+    const plans = new Map();
+    for (const i of which) plans.set(i, await opened[i].plan(width, height));
+    report();
     if (mine !== turn) return;
-    const { build } = all[0];
-    const [from, to] = [picture(build.inputs[0]), picture(build.outputs[0])];
-    [input.width, input.height] = from;
-    document.body.style.setProperty("--ratio", to[0] / to[1]);
-    $("size").textContent = `${from.join(" × ")} → ${to.join(" × ")}`;
-    $("macs").textContent = amount(build);
-    const times = all.map(() => []);
+    const { result, note } = plans.get(which[0]);
+    document.body.style.setProperty("--ratio", result[0] / result[1]);
+    $("size").textContent = `${width} × ${height} → ${result.join(" × ")}`;
+    $("note").textContent = note;
+    $("macs").textContent = opened[which[0]].amount;
+    const times = which.map(() => []);
     const end = performance.now() + MEASURED_TIME;
     const more = (i) => i <= 1 || (i <= MEASURED_FRAMES && performance.now() < end);
     for (let i = 0; isMoving() || more(i); i++) {
-      take(input);
-      for (const [k, runner] of all.entries()) {
-        const which = runner.device ? 1 : 0;
-        const took = await frame(runner, input, side(which, "shown"));
+      const picture = take(input);
+      for (const [k, one] of which.entries()) {
+        const start = performance.now();
+        await opened[one].run(picture, plans.get(one), side(one, "shown"), { onTile: () => mine === turn });
         if (mine !== turn) return;
-        if (i) times[k] = [...times[k], took].slice(-MEASURED_FRAMES); // the first prepares
-        if (i) side(which, "time").textContent = `${median(times[k]).toFixed(1)} ms`;
+        if (i) times[k] = [...times[k], performance.now() - start].slice(-MEASURED_FRAMES); // the first prepares
+        if (i) side(one, "time").textContent = `${median(times[k]).toFixed(1)} ms`;
       }
-      if (i && all.length === 2) {
-        const [fast, slow] = all.map((_, k) => [median(times[k]), all[k]]).sort(([a], [b]) => a - b);
-        $("ratio").textContent = `${apiOf(fast[1])} is ${(slow[0] / fast[0]).toFixed(2)} times as fast`;
+      if (i && which.length === 2) {
+        const [fast, slow] = which.map((one, k) => [median(times[k]), opened[one]]).sort(([a], [b]) => a - b);
+        $("ratio").textContent = `${fast[1].api} is ${(slow[0] / fast[0]).toFixed(2)} times as fast`;
       }
       await new Promise(requestAnimationFrame);
       if (mine !== turn) return;
     }
-    const worst = all.length === 2 ? await difference(all) : null;
+    const worst = which.length === 2 ? await difference(plans, take(input)) : null;
     if (mine !== turn) return;
     if (worst !== null) $("difference").textContent = worst ? worst.toExponential(1) : "none";
     document.body.dataset.shown = $("network").value;

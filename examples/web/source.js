@@ -1,11 +1,13 @@
 // What a page shows: the sample, a picture or video that a person opened, or the webcam.
 
+import { decode, play, sizeOf } from "./decode.js";
 import { sample } from "./sample.js";
 
 export const $ = (id) => document.getElementById(id);
 
-/** The canvas, picture or video. */
+/** The canvas, picture or video, and a name for files made of it. */
 export let source = sample();
+export let sourceName = "sample";
 let stream = null;
 let changed = () => {};
 
@@ -22,20 +24,23 @@ export function say(error) {
   $("message").textContent = error ? (error.message ?? error) : "";
 }
 
-/** Return the width and height of a picture, video or canvas. */
-export function sizeOf(thing) {
-  return [thing.videoWidth ?? thing.width, thing.videoHeight ?? thing.height];
+/** Say what takes time, and how much is done (0 to 1, or null where nobody knows); nothing once it is over. */
+export function report(text, part = null) {
+  const bar = $("progress");
+  bar.hidden = !text;
+  $("doing").textContent = text ?? "";
+  const meter = bar.querySelector("progress");
+  if (part === null) meter.removeAttribute("value");
+  else meter.value = part;
 }
 
-/** Draw the source to a canvas, cut where its shape is another. */
+/** Return the source as it is now: a picture itself, of a video a copy of its frame in `canvas`. */
 export function take(canvas) {
+  if (!isMoving()) return source;
   const [width, height] = sizeOf(source);
-  const scale = Math.max(canvas.width / width, canvas.height / height);
-  const [w, h] = [canvas.width / scale, canvas.height / scale];
-  const from = [(width - w) / 2, (height - h) / 2, w, h];
-  const context = canvas.getContext("2d");
-  context.imageSmoothingQuality = "high";
-  context.drawImage(source, ...from, 0, 0, canvas.width, canvas.height);
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  canvas.getContext("2d").drawImage(source, 0, 0);
+  return canvas;
 }
 
 function stop() {
@@ -44,48 +49,52 @@ function stop() {
   $("webcam").setAttribute("aria-pressed", "false");
 }
 
-async function play(video) {
-  Object.assign(video, { muted: true, loop: true, playsInline: true });
-  await video.play();
-  return video;
+/** Show another source instead of the one until now. */
+function replace(next, name) {
+  if (isMoving()) {
+    source.pause();
+    if (source.src) URL.revokeObjectURL(source.src);
+  }
+  if (source instanceof ImageBitmap) source.close();
+  [source, sourceName] = [next, name];
+  return changed();
 }
 
 /** Show a file that a person gave. */
 async function open(file) {
-  stop();
   say("");
   try {
-    const url = URL.createObjectURL(file);
-    if (file.type.startsWith("video/")) {
-      source = await play(Object.assign(document.createElement("video"), { src: url }));
-    } else {
-      source = await createImageBitmap(file);
-      URL.revokeObjectURL(url);
-    }
-  } catch {
-    return say(`${file.name} is no picture or video that this browser can show`);
+    const next = await decode(file);
+    stop();
+    return replace(next, file.name.replace(/\.[^.]*$/, ""));
+  } catch (error) {
+    return say(error);
   }
-  return changed();
 }
 
 $("file").addEventListener("change", (event) => {
   if (event.target.files[0]) open(event.target.files[0]);
+  event.target.value = ""; // the same file may be chosen again
 });
 $("webcam").addEventListener("click", async () => {
   say("");
   if (stream) {
     stop();
-    source = sample();
-  } else {
-    try {
-      stream = await navigator.mediaDevices.getUserMedia({ video: true });
-      source = await play(Object.assign(document.createElement("video"), { srcObject: stream }));
-      $("webcam").setAttribute("aria-pressed", "true");
-    } catch (error) {
-      return say(`the webcam cannot be used: ${error.message}`);
-    }
+    return replace(sample(), "sample");
   }
-  return changed();
+  try {
+    stream = await navigator.mediaDevices.getUserMedia({ video: true });
+    const video = await play(Object.assign(document.createElement("video"), { srcObject: stream }));
+    $("webcam").setAttribute("aria-pressed", "true");
+    return replace(video, "webcam");
+  } catch (error) {
+    stop();
+    return say(`the webcam cannot be used: ${error.message}`);
+  }
+});
+addEventListener("paste", (event) => {
+  const [file] = event.clipboardData.files;
+  if (file) open(file);
 });
 for (const type of ["dragenter", "dragover", "dragleave", "drop"]) {
   addEventListener(type, (event) => {

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 from support import ESPCN
 from support.browser import SCREENSHOTS, VULKAN, chromium
-from support.onnx_models import node, normal
-from support.runtime_builds import FRAGMENT, Model, RuntimeBuild
+from support.runtime_builds import FRAGMENT, RuntimeBuild
+from support.web_pages import compiled, result, scaled, shown
 
 import shadergen
 from shadergen.compiler.serving import networks_of, write_site
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gl
 
 
-def scaled(*shape: int) -> Model:
-    half = {"half": np.array(0.5, np.float32)}
-    return Model([node("Mul", "x", "half")], half, {"x": normal(*shape)})
-
-
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("builds")
@@ -40,10 +35,10 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     options["input_size"] = "dynamic"
     shadergen.compile_model(ESPCN, folder / "open", **options)
     RuntimeBuild("wgsl", lambda: scaled(1, 3, 48, 64), {"device": "webgpu"}).write(folder / "wgsl")
-    options |= {"input_size": "45x80", "device": "webgl2-min,webgpu"}
-    shadergen.compile_model(ESPCN, folder / "both", **options)
-    dark, wgsl = (folder / name / "build" for name in ("dark", "wgsl"))
-    return [folder / "espcn", dark, folder / "open", wgsl, folder / "both"]
+    compiled(scaled(1, 3, 360, 640), folder / "both", device="webgl2-min,webgpu")
+    RuntimeBuild("wide", lambda: scaled(1, 3, 480, 640), FRAGMENT).write(folder / "wide")
+    dark, wgsl, wide = (folder / name / "build" for name in ("dark", "wgsl", "wide"))
+    return [folder / "espcn", dark, folder / "open", wgsl, folder / "both", wide]
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +66,18 @@ def page(address: str, refused: list[str]) -> Iterator[Any]:
         page.set_default_timeout(20_000)
         policy = "Content Security Policy"
         page.on("console", lambda m: policy in m.text and refused.append(m.text))
+        page.add_init_script(DEVICES)
         page.goto(address)
         yield page
+
+
+# The page keeps its devices to itself; a test takes one away.
+DEVICES = """globalThis.devices = [];
+const request = globalThis.GPUAdapter?.prototype.requestDevice;
+if (request) GPUAdapter.prototype.requestDevice = async function (...rest) {
+  devices.push(await request.apply(this, rest));
+  return devices.at(-1);
+};"""
 
 
 def keep(page: Any, name: str) -> np.ndarray:
@@ -84,14 +89,10 @@ def keep(page: Any, name: str) -> np.ndarray:
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     path = SCREENSHOTS / f"{name}.png"
     page.screenshot(path=path)
-    box = page.locator("#stage").bounding_box()
+    box = page.locator(".panes").bounding_box()
     left, top = round(box["x"]), round(box["y"])
     corners = (left, top, left + round(box["width"]), top + round(box["height"]))
     return np.asarray(Image.open(path).convert("RGB").crop(corners), float)
-
-
-def shown(page: Any, url: str = "builds/0") -> None:
-    page.wait_for_selector(f'body[data-shown="{url}"]')
 
 
 def timed(page: Any) -> None:
@@ -105,13 +106,15 @@ def timed(page: Any) -> None:
 
 def test_the_page_shows_a_picture_at_once(page: Any) -> None:
     shown(page)
-    assert page.inner_text("#size") == "160 × 90 → 320 × 180"
+    assert page.inner_text("#size") == "640 × 360 → 1280 × 720"
+    assert page.inner_text("#note").startswith("5 × 5 tiles of 160 × 90")
     assert page.inner_text("#passes") == "4"
     assert page.inner_text("#time").endswith(" ms")
     assert "on WebGL 2: ANGLE (Google, Vulkan" in page.inner_text("footer p")
     assert "SwiftShader" in page.inner_text("footer p")  # which is no GPU
     assert page.is_hidden("#message")
     stage = keep(page, "page")
+    assert page.is_hidden("#progress")
     assert stage.std() > 20  # a picture, not a blank
 
 
@@ -127,9 +130,9 @@ def test_the_slider_moves_the_line_between_before_and_after(
     page.set_input_files("#file", tmp_path / "plain.png")
     shown(page, url)
     for at in (20, 80):
-        page.evaluate(
-            "(at) => { slider.value = at; slider.dispatchEvent(new Event('input')); }", at
-        )
+        box = page.locator(".panes").bounding_box()
+        page.mouse.click(box["x"] + box["width"] * at / 100, box["y"] + 20)
+        assert page.get_attribute(".line", "aria-valuenow") == str(at)
         stage = keep(page, f"slider-{api}-{at}")
         row = stage[stage.shape[0] // 4]
         line = len(row) * at // 100
@@ -150,10 +153,7 @@ def test_a_picture_with_an_orientation_is_shown_upright(page: Any, tmp_path: Pat
     page.set_input_files("#file", tmp_path / "lying.jpg")
     shown(page, "builds/2")
     assert page.inner_text("#size") == "48 × 64 → 96 × 128"
-    pixels = page.evaluate(
-        "[...after.getContext('2d').getImageData(0, 0, after.width, after.height).data]"
-    )
-    blue = np.array(pixels).reshape(128, 96, 4)[..., 2]
+    blue = result(page)[..., 2]
     assert blue[8:56, 8:-8].min() > 180
     assert blue[72:-8, 8:-8].max() < 100
 
@@ -168,7 +168,7 @@ def test_a_page_compares_webgl_with_webgpu(page: Any) -> None:
     try:
         other.goto(page.evaluate("document.getElementById('compare').href"))
         shown(other, "builds/4")
-        assert other.inner_text("#size") == "80 × 45 → 160 × 90"
+        assert other.inner_text("#size") == "640 × 360 → 640 × 360"
         assert all(text.endswith(" ms") for text in other.locator(".time").all_inner_texts())
         assert other.locator(".renderer").all_inner_texts()[1] == "google swiftshader"
         assert other.inner_text("#ratio").endswith(" times as fast")
@@ -197,9 +197,7 @@ def test_a_lost_gpu_is_taken_again(page: Any) -> None:
     page.select_option("#network", "builds/3")
     shown(page, "builds/3")
     page.evaluate("delete document.body.dataset.shown")
-    page.evaluate(
-        "document.getElementById('after').getContext('webgpu').getConfiguration().device.destroy()"
-    )
+    page.evaluate("globalThis.devices.at(-1).destroy()")
     shown(page, "builds/3")
     assert page.is_hidden("#message")
 
@@ -221,6 +219,8 @@ def test_a_video_is_played(page: Any, tmp_path: Path) -> None:
             grey = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 128, np.uint8), "rgb24")
             video.mux(stream.encode(grey))
         video.mux(stream.encode())
+    page.select_option("#network", "builds/2")
+    shown(page, "builds/2")
     page.evaluate("document.getElementById('time').textContent = '–'")
     page.set_input_files("#file", tmp_path / "grey.webm")
     timed(page)
@@ -229,6 +229,8 @@ def test_a_video_is_played(page: Any, tmp_path: Path) -> None:
 
 
 def test_the_webcam_is_played_and_stopped(page: Any) -> None:
+    page.select_option("#network", "builds/5")  # of the camera's size
+    page.wait_for_selector("#progress", state="hidden")
     page.click("#webcam")
     page.wait_for_selector('#webcam[aria-pressed="true"]')
     timed(page)
@@ -248,10 +250,7 @@ def test_a_build_of_open_sizes_takes_pictures_as_they_are(page: Any, tmp_path: P
     page.locator("#size", has_text="100 × 61 → 200 × 122").wait_for()  # decoded meanwhile
     shown(page, "builds/2")
     assert page.is_hidden("#message")
-    pixels = page.evaluate(
-        "[...after.getContext('2d').getImageData(0, 0, after.width, after.height).data]"
-    )
-    found = np.array(pixels).reshape(122, 200, 4)[4:-4, 4:-4, 0] / 255
+    found = result(page)[4:-4, 4:-4, 0] / 255
     smooth = Image.fromarray((x * 255).astype(np.uint8)).resize(
         (200, 122), Image.Resampling.BICUBIC
     )
@@ -278,8 +277,9 @@ def test_a_site_holds_what_schedules_name_and_nothing_else(
     own = {p for p in below if p.startswith("builds/")}
     expected = {p.relative_to(builds[0]).as_posix() for p in builds[0].rglob("*.*")}
     assert own == {f"builds/0/{p}" for p in expected}
-    assert {"index.html", "page.js", "networks.json", "shadergen/shadergen.js"} < below
+    assert {"index.html", "viewer.js", "networks.json", "shadergen/shadergen.js"} < below
     assert {"compare.html", "shadergen/auto.js", "shadergen/webgpu/index.js"} < below
+    assert not [p for p in below if p.endswith(".j2")]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "site"]
 
 

@@ -1,0 +1,40 @@
+// How pictures of any size are cut into tiles of a build's size, so that the result is that of one run.
+//
+// The schedule says what of the input an element of the output reads (receptive_field). Of each tile, the
+// page uses the elements that read nothing beyond the tile, or only what is beyond the picture too. Tiles
+// start at multiples of the network's period: the same pixels then meet the same strides as in one run.
+
+/**
+ * Return { tiles, result } of one axis: the tiles, and the length of the result.
+ *
+ * A tile starts at `at` of the picture and gives `from` to `to` of the result, which begin at `inside` of
+ * the tile's own. The last tile, or the only one, may end beyond the picture. Returns null where a
+ * tile is too short for what an element reads.
+ *
+ * @param length of the picture
+ * @param taken, given: lengths of the build's input and output
+ * @param field: `height` or `width` of a receptive field; undefined if the build has none
+ */
+export function planAxis(length, taken, given, field) {
+  if (length === taken) return { tiles: [{ at: 0, from: 0, to: given, inside: 0 }], result: given };
+  if (!field) return null;
+  const { scale, before, after, period } = field;
+  const [p, q] = scale; // p elements of the input for q of the output
+  const place = (element) => Math.ceil((element * q) / p); // in the output
+  const result = length > taken ? given + place(length - taken) : given - Math.floor(((taken - length) * q) / p);
+  if (length < taken) return { tiles: [{ at: 0, from: 0, to: result, inside: 0 }], result };
+  const [first, end] = [place(before), place(taken - after)]; // elements that read the tile only
+  const advance = Math.floor(((end - first) * p) / q / period) * period;
+  if (advance <= 0) return null;
+  const last = Math.ceil((length - taken) / period) * period;
+  const starts = [];
+  for (let at = 0; at < last; at += advance) starts.push(at);
+  starts.push(last);
+  // Two tiles meet in the middle of what both have.
+  const joints = starts.slice(1).map((at, i) => (place(at) + first + place(starts[i]) + end) >> 1);
+  const tiles = starts.map((at, i) => {
+    const [from, to] = [joints[i - 1] ?? 0, joints[i] ?? result];
+    return { at, from, to, inside: from - place(at) };
+  });
+  return { tiles, result };
+}

@@ -1,0 +1,133 @@
+// Shows a picture, a video or the webcam before and after a network, with a line between them.
+
+import { showLegend } from "./classes.js";
+import { sizeOf } from "./decode.js";
+import { Network } from "./network.js";
+import { $, isMoving, onChange, report, say, source, sourceName, take } from "./source.js";
+import { drawBefore, Panes } from "./panes.js";
+
+const MEASURED_FRAMES = 5; // of a still picture that is run at once
+const MEASURED_TIME = 1000; // milliseconds: no more frames of a still picture after it
+const SMOOTHING = 0.1; // of the frame time shown
+const MOST_LOSSES = 3; // of a GPU, after which a network is not opened again
+
+const input = document.createElement("canvas"); // a frame of a moving source
+const networks = await (await fetch("networks.json")).json();
+const view = new Panes($("view"), { wheel: true, name: () => `${sourceName}-${chosen().model}`, fail: say });
+let network = null;
+let turn = 0; // counts networks and sources; what belongs to an earlier one stops
+let losses = 0;
+let working = Promise.resolve();
+
+const wanted = new URLSearchParams(location.search).get("network");
+for (const { name, url } of networks) $("network").add(new Option(name, url, false, url === wanted));
+const chosen = () => networks.find(({ url }) => url === $("network").value);
+
+/** Show the source through the network, once what was shown before has stopped: both use one runner. */
+function show() {
+  const mine = ++turn;
+  working = working.then(() => mine === turn && network && work(() => mine === turn));
+  return working;
+}
+
+/** Show the source through the network, for as long as both are the ones chosen. */
+async function work(isCurrent) {
+  try {
+    view.buttons.save.disabled = true;
+    showLegend($("legend"), new Map());
+    const [width, height] = sizeOf(source);
+    const plan = await network.plan(width, height);
+    if (!isCurrent()) return;
+    const space = plan.result.map((side, axis) => Math.max(side, [width, height][axis]));
+    view.resize(...space);
+    view.kind = network.output.kind;
+    $("size").textContent = `${width} × ${height} → ${plan.result.join(" × ")}`;
+    $("note").textContent = plan.note;
+    $("passes").textContent = network.build.passes.length;
+    $("macs").textContent = network.amount;
+    await (isMoving() ? animate : still)(plan, space, isCurrent);
+    if (!isCurrent()) return;
+    report();
+    document.body.dataset.shown = $("network").value;
+  } catch (error) {
+    if (!isCurrent()) return;
+    report();
+    say(error);
+  }
+}
+
+/** Show a picture: what is done is seen as it is done. */
+async function still(plan, space, isCurrent) {
+  drawBefore(view.before, source, space);
+  const onTile = (done, all) => {
+    if (isCurrent() && all > 1) report(`Running tiles: ${done} of ${all}`, done / all);
+    return isCurrent();
+  };
+  const counts = new Map();
+  const start = performance.now();
+  if (!(await network.run(source, plan, view.after, { onTile, counts }))) return;
+  let milliseconds = performance.now() - start; // with what drivers prepare, unless a later frame tells
+  showTime(milliseconds);
+  showLegend($("legend"), counts, chosen().labels);
+  view.buttons.save.disabled = false;
+  for (let i = 0; i < MEASURED_FRAMES && performance.now() - start < MEASURED_TIME; i++) {
+    const before = performance.now();
+    if (!(await network.run(source, plan, view.after, { onTile: isCurrent }))) return;
+    const took = performance.now() - before;
+    milliseconds += (took - milliseconds) * (i ? SMOOTHING : 1);
+    showTime(milliseconds);
+    await new Promise(requestAnimationFrame);
+  }
+}
+
+async function animate(plan, space, isCurrent) {
+  const size = `${sizeOf(source)}`;
+  let milliseconds = 0;
+  report();
+  for (let i = 0; isCurrent(); i++) {
+    const picture = take(input);
+    if (`${sizeOf(source)}` !== size) return void show(); // a webcam was turned, say
+    const counts = new Map();
+    const start = performance.now();
+    if (!(await network.run(picture, plan, view.after, { counts, onTile: isCurrent }))) return;
+    const took = performance.now() - start;
+    if (i) { // the first is not measured: drivers still prepare
+      milliseconds += (took - milliseconds) * (i > 1 ? SMOOTHING : 1);
+      showTime(milliseconds);
+    }
+    drawBefore(view.before, picture, space);
+    showLegend($("legend"), counts, chosen().labels);
+    view.buttons.save.disabled = false;
+    await new Promise(requestAnimationFrame);
+  }
+}
+
+const showTime = (milliseconds) => ($("time").textContent = `${milliseconds.toFixed(1)} ms`);
+
+/** Open a network: on WebGPU if this browser and the build have it, else on WebGL 2. */
+async function choose(url) {
+  const mine = ++turn;
+  say("");
+  try {
+    const next = await Network.open(url, (...all) => mine === turn && report(...all));
+    if (mine !== turn) return next.close();
+    network?.close();
+    network = next;
+    const { runner } = network;
+    if (runner.gl) runner.onrestored = show;
+    else runner.onlost = () => ++losses <= MOST_LOSSES && choose(url);
+    $("api").textContent = network.api;
+    $("renderer").textContent = network.renderer;
+    $("compare").hidden = (chosen().runs_on ?? []).length < 2;
+    $("compare").href = `compare.html?network=${encodeURIComponent(url)}`;
+    await show();
+  } catch (error) {
+    if (mine !== turn) return;
+    report();
+    say(error);
+  }
+}
+
+$("network").addEventListener("change", (event) => choose(event.target.value));
+onChange(show);
+choose($("network").value);

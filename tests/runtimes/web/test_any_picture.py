@@ -1,0 +1,246 @@
+"""The viewer runs builds of fixed size on pictures of any size; compared with ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from PIL import Image
+from support.browser import chromium, served
+from support.onnx_models import node, typed_model
+from support.runtime_models import Model
+from support.web_pages import compiled, give, result, saved, shown
+
+from shadergen.compiler.serving import write_site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.gl
+HEIGHT, WIDTH = 48, 64  # of the builds
+Networks = dict[str, tuple["Callable[[int, int], Model]", str]]  # model of a size; its URL
+
+
+def mixing(outputs: int, inputs: int, side: int, seed: int = 1) -> np.ndarray:
+    """Return weights of a convolution, OIHW, that keep numbers within 0 to 1."""
+    weights = np.random.default_rng(seed).random((outputs, inputs, side, side)).astype(np.float32)
+    return weights / weights.sum((1, 2, 3), keepdims=True)
+
+
+def picture_model(nodes: list[Any], channels: int = 3, **weights: np.ndarray) -> Any:
+    def at(height: int, width: int) -> Model:
+        return Model(nodes, weights, {"x": np.zeros((1, channels, height, width), np.float32)})
+
+    return at
+
+
+def blurred() -> Any:
+    return picture_model([node("Conv", "x", "w", pads=[3] * 4)], w=mixing(3, 3, 7))
+
+
+def strided() -> Any:
+    """Two convolutions with strides, and the way back: what a U-Net has."""
+    halves = {"strides": [2, 2], "pads": [1, 1, 1, 1]}
+    doubles = {"strides": [2, 2], "kernel_shape": [2, 2]}
+    nodes = [
+        node("Conv", "x", "a", outputs=("b",), **halves),
+        node("Conv", "b", "c", outputs=("d",), **halves),
+        node("ConvTranspose", "d", "e", outputs=("f",), **doubles),
+        node("ConvTranspose", "f", "e", **doubles),
+    ]
+    back = np.full((3, 3, 2, 2), 1 / 3, np.float32) * [[[[1, 0.5], [0.7, 0.9]]]]
+    return picture_model(nodes, a=mixing(3, 3, 3), c=mixing(3, 3, 3, 2), e=back.astype(np.float32))
+
+
+def doubled() -> Any:
+    nodes = [
+        node("Conv", "x", "w", outputs=("h",), pads=[1] * 4),
+        node("DepthToSpace", "h", blocksize=2),
+    ]
+    return picture_model(nodes, w=mixing(12, 3, 3))
+
+
+def cropped() -> Any:
+    return picture_model([node("Conv", "x", "w")], w=mixing(3, 3, 5))
+
+
+def pooled() -> Any:
+    nodes = [node("GlobalAveragePool", outputs=("m",)), node("Mul", "x", "m")]
+    return picture_model(nodes)
+
+
+def pooled_and_doubled() -> Any:
+    nodes = [
+        node("GlobalAveragePool", outputs=("m",)),
+        node("Mul", "x", "m", outputs=("s",)),
+        node("Conv", "s", "w", outputs=("h",)),
+        node("DepthToSpace", "h", blocksize=2),
+    ]
+    return picture_model(nodes, w=mixing(12, 3, 1))
+
+
+def classified() -> Any:
+    """Scores of five classes; class 1 is red, 2 green, 3 blue, 4 bright."""
+    weights = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.4, 0.4, 0.4]], np.float32)
+    bias = np.array([0.2, 0, 0, 0, 0], np.float32)
+    return picture_model([node("Conv", "x", "w", "b")], w=weights[..., None, None], b=bias)
+
+
+def mapped() -> Any:
+    red = np.array([[1, 0, 0]], np.float32)[..., None, None]
+    return picture_model([node("Conv", "x", "w")], w=red)
+
+
+def darkened(channels: int) -> Any:
+    return picture_model([node("Mul", "x", "w")], channels, w=np.array(0.5, np.float32))
+
+
+MODELS = {
+    "blurred": blurred(),
+    "strided": strided(),
+    "doubled": doubled(),
+    "cropped": cropped(),
+    "pooled": pooled(),
+    "pooled and doubled": pooled_and_doubled(),
+    "classified": classified(),
+    "mapped": mapped(),
+    "dark": darkened(3),
+    "dark with alpha": darkened(4),
+}
+URLS = {name: f"builds/{i}" for i, name in enumerate(MODELS)}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("pictures")
+    builds = [
+        compiled(model(HEIGHT, WIDTH), folder / name, device="swiftshader")
+        for name, model in MODELS.items()
+    ]
+    write_site(builds, folder / "site")
+    with served(site=folder / "site") as address, chromium() as browser:
+        page = browser.new_page(viewport={"width": 1000, "height": 800})
+        page.set_default_timeout(30_000)
+        page.goto(f"{address}/site/?network={URLS['dark']}")
+        shown(page, URLS["dark"])
+        yield page
+
+
+def picture(height: int, width: int, channels: int = 3) -> Image.Image:
+    """Return a smooth picture, so that a wrong place shows, with some noise."""
+    y, x = np.mgrid[:height, :width]
+    waves = [np.sin(x / 9 + c) * np.cos(y / 7 - c) * 90 + 128 for c in range(channels)]
+    noise = np.random.default_rng(3).normal(0, 12, (height, width, channels))
+    return Image.fromarray((np.stack(waves, 2) + noise).clip(0, 255).astype(np.uint8))
+
+
+def expected(model: Any, image: Image.Image) -> np.ndarray:
+    """Return what ONNX Runtime makes of the whole picture: H, W, C in 0..255."""
+    whole = model(image.height, image.width)
+    proto = typed_model(whole.nodes, whole.weights, whole.feeds, whole.outputs, opset=20)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    array = np.asarray(image, np.float32).transpose(2, 0, 1)[np.newaxis] / 255
+    return session.run(None, {"x": array})[0][0].transpose(1, 2, 0) * 255
+
+
+@pytest.mark.parametrize("name", ["blurred", "strided", "doubled", "cropped"])
+def test_tiles_give_the_result_of_one_run(page: Any, tmp_path: Path, name: str) -> None:
+    image = picture(132, 180)
+    image.save(tmp_path / "picture.png")
+    give(page, URLS[name], tmp_path / "picture.png")
+    assert "tiles of 64 × 48" in page.inner_text("#note")
+    found, want = result(page)[..., :3], expected(MODELS[name], image)
+    assert found.shape == want.shape
+    assert np.abs(found - want).max() < 1  # of 255: no seams
+
+
+def test_a_smaller_picture_is_neither_cropped_nor_enlarged(page: Any, tmp_path: Path) -> None:
+    image = picture(31, 45)
+    image.save(tmp_path / "small.png")
+    give(page, URLS["doubled"], tmp_path / "small.png")
+    assert page.inner_text("#size") == "45 × 31 → 90 × 62"
+    assert "edge is repeated up to 64 × 48" in page.inner_text("#note")
+    found, want = result(page)[..., :3], expected(MODELS["doubled"], image)
+    assert found.shape == want.shape
+    assert np.abs(found - want)[:-2, :-2].max() < 1  # its border has other neighbours
+
+
+def test_a_network_that_sees_everything_gets_the_whole_picture(page: Any, tmp_path: Path) -> None:
+    picture(132, 180).save(tmp_path / "picture.png")
+    give(page, URLS["pooled"], tmp_path / "picture.png")
+    assert page.inner_text("#size") == "180 × 132 → 64 × 48"
+    assert "scaled to 64 × 48" in page.inner_text("#note")
+    assert "sees the whole picture" in page.inner_text("#note")
+
+
+def test_an_enlargement_never_gives_less_than_it_was_given(page: Any, tmp_path: Path) -> None:
+    picture(132, 180).save(tmp_path / "picture.png")
+    page.select_option("#network", URLS["dark"])
+    page.set_input_files("#file", tmp_path / "picture.png")
+    page.select_option("#network", URLS["pooled and doubled"])
+    page.wait_for_selector("#message:not([hidden])")
+    message = page.inner_text("#message")
+    assert "takes 64 × 48 pixels and gives 128 × 96, less than the 180 × 132" in message
+    assert "--input-size 132x180" in message
+    picture(40, 60).save(tmp_path / "small.png")
+    give(page, URLS["dark"], tmp_path / "small.png")
+    assert page.is_hidden("#message")
+
+
+def test_a_class_map_has_colours_and_a_legend(page: Any, tmp_path: Path) -> None:
+    image = Image.new("RGB", (100, 60), (200, 0, 0))
+    image.paste((0, 0, 200), (0, 0, 25, 60))
+    image.paste((0, 0, 0), (25, 0, 30, 60))
+    image.save(tmp_path / "flag.png")
+    give(page, URLS["classified"], tmp_path / "flag.png")
+    assert page.locator("#legend li").all_inner_texts() == [
+        "class 1 70 %", "class 3 25 %", "class 0 5 %"
+    ]  # fmt: skip
+    found = result(page)[..., :3]
+    assert len(np.unique(found[:, :25].reshape(-1, 3), axis=0)) == 1
+    assert len(np.unique(found[:, 30:].reshape(-1, 3), axis=0)) == 1
+    marks = page.locator("#legend .mark").evaluate_all("all => all.map(m => m.style.background)")
+    assert marks[0] == f"rgb({', '.join(map(str, found[0, 50]))})"
+    give(page, URLS["dark"], tmp_path / "flag.png")
+    assert page.is_hidden("#legend")
+
+
+def test_a_map_is_grey(page: Any, tmp_path: Path) -> None:
+    image = picture(70, 90)
+    image.save(tmp_path / "picture.png")
+    give(page, URLS["mapped"], tmp_path / "picture.png")
+    assert np.array_equal(result(page)[..., :3], np.asarray(image)[..., :1].repeat(3, 2))
+
+
+@pytest.mark.parametrize("name", ["dark", "dark with alpha"])
+def test_the_saved_picture_is_the_whole_result_with_alpha(
+    page: Any, tmp_path: Path, name: str
+) -> None:
+    image = picture(100, 90, 4)
+    alpha = np.linspace(120, 255, 90).astype(np.uint8)
+    image.putalpha(Image.fromarray(np.tile(alpha, (100, 1))))
+    image.save(tmp_path / "glass.png")
+    give(page, URLS[name], tmp_path / "glass.png")
+    file = saved(page, tmp_path)
+    assert file.name.startswith("glass-")
+    assert file.suffix == ".png"
+    found = np.asarray(Image.open(file), int)
+    want = np.asarray(image, int) // [2, 2, 2, 2 if name == "dark with alpha" else 1]
+    assert np.abs(found - want).max() <= 4  # a canvas holds colours multiplied by alpha
+    assert np.abs(found[..., 3] - want[..., 3]).max() <= 1
+
+
+def test_colours_below_transparent_pixels_do_not_reach_their_neighbours_as_black(
+    page: Any, tmp_path: Path
+) -> None:
+    image = Image.new("RGBA", (64, 48), (240, 240, 240, 255))
+    image.paste((240, 240, 240, 0), (0, 0, 32, 48))
+    image.save(tmp_path / "glass.png")
+    give(page, URLS["blurred"], tmp_path / "glass.png")
+    found = result(page)
+    assert (found[4:-4, 32:60, :3] >= 239).all()
+    assert (found[:, :32, 3] == 0).all()
+    assert (found[:, 32:, 3] == 255).all()
