@@ -15,6 +15,7 @@
 # make cpp     check the C++ runtime at length: clang-tidy, 10,000 frames and a fuzzer under sanitizers
 # make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make docs    set everything up, write the documentation as a site into site/
+# make gallery set everything up, write the page with all shipped networks and the documents' pictures
 # make clean   remove what the above left behind, the virtual environment included
 #
 # PYTHON=python3.12 chooses the Python; ARGS="-k tiling -x" goes to pytest.
@@ -26,7 +27,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint docs conformance matrix networks fuzz bench bench-web gpus gpu cpp costs clean setup
+.PHONY: demo test lint docs conformance matrix networks fuzz bench bench-web gpus gpu cpp costs gallery clean setup
 
 demo:
 	@PYTHON=$(PYTHON) tools/setup.sh demo
@@ -35,7 +36,7 @@ demo:
 # surfaceless: a GL context without a window system. No threads: the rasteriser of Mesa 22.3 may free
 # a fence that a thread of its own still signals (lp_fence_signalled takes no lock), and then crashes
 # in whatever GL call comes next, now and then. What measures time keeps them.
-test conformance matrix networks fuzz bench costs: export EGL_PLATFORM := surfaceless
+test conformance matrix networks fuzz bench costs gallery: export EGL_PLATFORM := surfaceless
 test conformance matrix networks fuzz: export LP_NUM_THREADS := 0
 
 test: setup
@@ -83,6 +84,9 @@ cpp:
 costs: setup
 	@.venv/bin/python bench/startup.py $(ARGS)
 	@.venv/bin/python bench/compile_cost.py
+
+gallery: setup
+	@.venv/bin/python tools/make_gallery.py $(ARGS)
 
 setup:
 	@PYTHON=$(PYTHON) tools/setup.sh

@@ -1,0 +1,232 @@
+"""Write the gallery, a page on which all shipped networks run, and the pictures of the documents.
+
+    make gallery                                # writes .build/gallery
+    python tools/make_gallery.py -o site
+    python -m http.server -d .build/gallery     # any server of static files will do
+
+``examples/gallery.json`` lists the networks. An entry names:
+
+    model        the file, whose folder has a README.md with a section "Results": the figures
+    title, text  for the page
+    photograph   of skimage.data; the network was not trained on it
+    damage       what is done to the photograph first: a name in DAMAGES
+    detail       what the documents show: left, upper, right and lower pixel of the damaged picture
+    kind         optional: "map" for a network that gives one number for each pixel of a picture; by
+                 default "picture"
+    size         optional: --input-size, by default dynamic
+
+This is a tool and no command of ``shadergen``: the networks and photographs are not in its package.
+The documents get ``docs/gallery/NAME.jpg`` and ``docs/gallery/gallery.webp``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import skimage.data
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from PIL import Image, ImageChops, ImageDraw
+
+import shadergen
+from shadergen.compiler.serving import HOME, copy_build, networks_of, write_pages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "examples" / "gallery.json"
+DOCUMENTS = ROOT / "docs" / "gallery"
+BROWSERS = "webgl2-min,webgpu"
+PAGES = {"index.html": "gallery.html.j2", "viewer.html": HOME, "compare.html": "compare.html.j2"}
+CREDITS = "scikit-image (chelsea: CC0, astronaut: public domain, coffee: CC0)"
+FIGURES = "Results"  # the section of a README
+WIDTH, HEIGHT = 640, 400  # of a document's picture
+ANIMATED = (480, 300)
+FRAMES, STEADY = 20, 4  # of each network in the animation: all, and those with the line at rest
+MILLISECONDS = 80  # of a frame
+
+
+def halved(picture: Image.Image) -> Image.Image:
+    """Return a picture of half the size."""
+    width, height = (side // 2 for side in picture.size)
+    even = picture.crop((0, 0, 2 * width, 2 * height))
+    return even.resize((width, height), Image.Resampling.BICUBIC)
+
+
+def noisy(picture: Image.Image) -> Image.Image:
+    """Return a picture with the noise of a dark room."""
+    noise = np.random.default_rng(1).normal(0, 12, (*picture.size[::-1], 3))
+    return Image.fromarray((np.asarray(picture) + noise).clip(0, 255).round().astype(np.uint8))
+
+
+DAMAGES: dict[str, Callable[[Image.Image], Image.Image]] = {
+    "halved": halved,
+    "noisy": noisy,
+    "none": lambda picture: picture,
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A network of the gallery."""
+
+    model: Path
+    title: str
+    text: str
+    photograph: str
+    damage: str
+    detail: tuple[int, int, int, int]
+    kind: str = "picture"
+    size: str = "dynamic"
+
+    @property
+    def name(self) -> str:
+        return self.model.stem.removesuffix("_x2")
+
+    @cached_property
+    def before(self) -> Image.Image:
+        """The picture that the network gets."""
+        photograph = Image.fromarray(getattr(skimage.data, self.photograph)())
+        return DAMAGES[self.damage](photograph.convert("RGB"))
+
+    @cached_property
+    def after(self) -> Image.Image:
+        """The network's result, from its shaders on the GPU at hand."""
+        height, width = self.before.height, self.before.width
+        build = shadergen.compile_model(ROOT / self.model, input_size=f"{height}x{width}")
+        return build(self.before)
+
+    @property
+    def figures(self) -> Markup:
+        """The section of the README with the figures, as HTML."""
+        readme = (ROOT / self.model.parent / "README.md").read_text(encoding="utf-8")
+        _, found, rest = readme.partition(f"\n## {FIGURES}\n")
+        if not found:
+            sys.exit(f"{self.model.parent}/README.md has no section '{FIGURES}'")
+        section = rest.partition("\n## ")[0]
+        return Markup(MarkdownIt("commonmark").enable("table").render(section))
+
+    def commands(self) -> Iterator[str]:
+        """Yield what makes and shows this network's build."""
+        compiling = ("compile", self.model.as_posix(), "-o", self.name, "--input-size", self.size)
+        yield shlex.join(("shadergen", *compiling, "--device", BROWSERS))
+        yield shlex.join(("shadergen", "serve", self.name))
+
+
+def entries() -> list[Entry]:
+    """Return the networks of the list."""
+    listed = json.loads(LIST.read_text(encoding="utf-8"))
+    return [Entry(**{**entry, "model": Path(entry["model"])}) for entry in listed]
+
+
+def write_gallery(networks: list[Entry], site: Path) -> None:
+    """Write the page, the runtime, the builds and the pictures to a new folder."""
+    with tempfile.TemporaryDirectory() as made:
+        builds = [Path(made, entry.name) for entry in networks]
+        for entry, build in zip(networks, builds, strict=True):
+            options = {"input_size": entry.size, "device": BROWSERS}
+            shadergen.compile_model(ROOT / entry.model, build, **options)
+        listed = networks_of(builds)
+        (site / "pictures").mkdir(parents=True)
+        for build, network in zip(builds, listed, strict=True):
+            copy_build(build, site / network["url"])
+    (site / "networks.json").write_text(json.dumps(listed, indent=1), encoding="utf-8")
+    cards = [_card(*pair, site) for pair in zip(networks, listed, strict=True)]
+    values = {"networks": cards, "credits": CREDITS, "version": shadergen.__version__}
+    write_pages(site, PAGES, **values)
+
+
+def _card(entry: Entry, network: dict[str, Any], site: Path) -> dict[str, Any]:
+    """Write the pictures of a network; return what the page says of it."""
+    before, after = (f"pictures/{entry.name}-{name}.png" for name in ("before", "after"))
+    entry.before.save(site / before, optimize=True)
+    entry.after.save(site / after, optimize=True)
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "text": entry.text,
+        "url": network["url"],
+        "kind": entry.kind,
+        "before": before,
+        "after": after,
+        "size": entry.after.size,
+        "alt": f"the photograph {entry.photograph}, {entry.damage}",
+        "figures": entry.figures,
+        "commands": list(entry.commands()),
+    }
+
+
+def details(entry: Entry) -> tuple[Image.Image, Image.Image]:
+    """Return a detail of a picture before and after, both in the documents' size."""
+    after = entry.after.convert("RGB")
+    before = entry.before.resize(after.size, Image.Resampling.BICUBIC)
+    if entry.kind == "map":  # as the page has it: the picture, dark where the map is
+        dimmed = after.point(lambda value: 51 + 4 * value // 5)
+        after = ImageChops.multiply(before, dimmed)
+    factor = after.width / entry.before.width
+    box = tuple(round(side * factor) for side in entry.detail)
+    return _filled(before.crop(box)), _filled(after.crop(box))
+
+
+def _filled(part: Image.Image) -> Image.Image:
+    """Return a picture enlarged and cropped to the size of the documents' pictures."""
+    scale = max(WIDTH / part.width, HEIGHT / part.height)
+    size = (round(part.width * scale), round(part.height * scale))
+    large = part.resize(size, Image.Resampling.BICUBIC)
+    left, upper = ((a - b) // 2 for a, b in zip(size, (WIDTH, HEIGHT), strict=True))
+    return large.crop((left, upper, left + WIDTH, upper + HEIGHT))
+
+
+def divided(before: Image.Image, after: Image.Image, at: int) -> Image.Image:
+    """Return a picture with a line at a column: before to its left, after to its right."""
+    picture = after.copy()
+    picture.paste(before.crop((0, 0, at, HEIGHT)), (0, 0))
+    ImageDraw.Draw(picture).rectangle((at - 1, 0, at, HEIGHT), fill="white")
+    return picture
+
+
+def write_pictures(networks: list[Entry], folder: Path) -> None:
+    """Write a picture of each network, and an animation of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    frames = []
+    for entry in networks:
+        before, after = details(entry)
+        divided(before, after, WIDTH // 2).save(folder / f"{entry.name}.jpg", quality=88)
+        steps = np.linspace(0, 2 * np.pi, FRAMES - STEADY, endpoint=False)
+        places = [WIDTH // 2] * STEADY + [round(WIDTH * (0.5 + 0.45 * np.sin(s))) for s in steps]
+        frames += [divided(before, after, place).resize(ANIMATED) for place in places]
+    animated = folder / "gallery.webp"
+    frames[0].save(
+        animated, save_all=True, append_images=frames[1:], duration=MILLISECONDS, loop=0, quality=45
+    )
+
+
+def main() -> int:
+    """Write all of it."""
+    parser = argparse.ArgumentParser(description="Write the gallery and the documents' pictures.")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / ".build" / "gallery")
+    site = parser.parse_args().output
+    if site.exists():
+        if not (site / "networks.json").is_file():
+            parser.error(f"{site} exists and is no gallery")
+        shutil.rmtree(site)
+    networks = entries()
+    write_gallery(networks, site)
+    write_pictures(networks, DOCUMENTS)
+    print(f"{site}: {len(networks)} networks; see it with: python -m http.server -d {site}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
