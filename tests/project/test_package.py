@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -290,3 +291,32 @@ def test_the_wheel_compiles_a_model_in_a_clean_environment(
     assert schedule
     assert (build / "weights.bin").is_file()
     assert list((build / "shaders").glob("*.frag"))
+
+
+def test_links_of_the_readme_on_an_index_lead_to_the_repository() -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    from build_backend import readme
+
+    shown = "![a](docs/a.png) [b](docs/b.md#c) [d](#d) [e](https://e.org/)"
+    assert readme(shown, "https://github.com/o/n", "1.2") == (
+        "![a](https://raw.githubusercontent.com/o/n/v1.2/docs/a.png) "
+        "[b](https://github.com/o/n/blob/v1.2/docs/b.md#c) [d](#d) [e](https://e.org/)"
+    )
+    whole = readme((ROOT / "README.md").read_text("utf-8"), "https://github.com/o/n", "1.2")
+    prose = re.sub(r"```.*?```", "", whole, flags=re.DOTALL)
+    assert not re.findall(r"\]\((?!https?://|#)[^)\s]+\)", prose)
+
+
+def test_workflows_and_issue_templates_are_well_formed() -> None:
+    yaml = pytest.importorskip("yaml")
+    files = [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml"]
+    assert len(files) > 4
+    read = {p.name: yaml.safe_load(p.read_text("utf-8")) for p in files}
+    for name in ("bug.yml", "wrong_result.yml", "unsupported.yml"):
+        ids = [entry["id"] for entry in read[name]["body"]]
+        assert len(ids) == len(set(ids))
+        assert read[name]["name"] and read[name]["description"]
+    for job in read["release.yml"]["jobs"].values():
+        assert all({"run", "uses"} & set(step) for step in job["steps"])
+    minors = read["release.yml"]["jobs"]["try"]["strategy"]["matrix"]["python"]
+    assert f">={minors[0]}" == pyproject()["project"]["requires-python"]
