@@ -25,6 +25,7 @@ BESIDE = {
     "CONTRIBUTING.md": "project/contributing.md",
     "examples/espcn/README.md": "samples/espcn.md",
     "examples/native/README.md": "samples/native.md",
+    "examples/networks/README.md": "samples/networks.md",
     "examples/python/README.md": "samples/python.md",
     "examples/rust/README.md": "samples/rust.md",
     "examples/web/README.md": "samples/web.md",
