@@ -20,9 +20,11 @@ from ..errors import ShadergenError, did_you_mean, few
 from ..passes.choose_precision import CALIBRATED
 from ..passes.placement.calibration import rounding_errors, widened
 from ..passes.placement.ranges import Interval
-from . import pictures
+from .arrays import ARRAYS, named, read_arrays
 from .frontends.input_shapes import model_shapes
-from .running import ARRAYS, named, read_arrays
+from .pictures.picture import to_array
+from .pictures.reading import SUFFIXES as PICTURES
+from .pictures.reading import read_picture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from ..passes.placement.target import Target
     from ..passes.rule import Decision
 
-SUFFIXES = (*ARRAYS, *pictures.SUFFIXES)
+SUFFIXES = (*ARRAYS, *PICTURES)
 
 
 @dataclass(frozen=True)
@@ -169,8 +171,8 @@ def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
             supported=f"an .npz with {', '.join(shapes)}, or a folder for each",
         )
     (i,) = inputs
-    picture = pictures.read_picture(path)
-    return {i.name: pictures.to_array(picture, shapes[i.name], i.port.axes, i.name)}
+    picture = read_picture(path)
+    return {i.name: to_array(picture, shapes[i.name], i.port.axes, i.name)}
 
 
 def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:

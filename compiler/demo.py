@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError, reason
-from . import extras, pictures
+from . import extras
 from .choices import RUNTIMES
 from .driver import compile_model
 from .installed import FOLDERS
 from .options import Options
+from .pictures.reading import from_pillow, read_picture
+from .pictures.writing import to_pillow
 from .runtimes import check_runtime, default_device, shared_context
 from .session import Session
 
@@ -73,7 +75,7 @@ def demonstrate(
     check_runtime(runtime)
     resampling = extras.pillow().Resampling
     context = shared_context(RUNTIMES[1:] if runtime == "auto" else [runtime], adapter)
-    photograph = pictures.read_picture(PHOTOGRAPH)
+    photograph = to_pillow(read_picture(PHOTOGRAPH).colours)
     half = photograph.resize((photograph.width // 2, photograph.height // 2), resampling.BICUBIC)
 
     build = output / "build"
@@ -149,5 +151,10 @@ def side_by_side(images: Mapping[str, Any], box: tuple[int, int, int, int], zoom
 
 
 def _psnr(image: Any, original: Any) -> float:
-    error = pictures.luma(image).astype(np.float64) - pictures.luma(original)
+    error = _luma(image) - _luma(original)
     return float(-10 * np.log10(np.mean(error**2)))
+
+
+def _luma(image: Any) -> Any:
+    everything = slice(None)
+    return from_pillow(image, "the picture").part(everything, everything, 1).astype(np.float64)

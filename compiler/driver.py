@@ -27,7 +27,7 @@ from ..errors import InternalError, ShadergenError, count, require_inputs
 from ..ir import algebra, evaluation, expr
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.choose_kernels import choose_kernels
-from ..passes.pipeline import PLACEMENT, optimise, to_nchw
+from ..passes.pipeline import MATHEMATICS, PLACEMENT, optimise, to_nchw
 from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
 from ..runtime_glue.python.loading import check_schedule
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Graph
 
 GENERATOR = f"shadergen {__version__}"
+PLACED = {p.__name__ for p in PLACEMENT if p not in MATHEMATICS}  # passes after the mathematics
 # What is kept of expressions: their sizes hold the shape environment of a model.
 KEPT = (algebra.fold, evaluation.check, evaluation.expand, expr.variables, operand_counts)
 
@@ -220,7 +221,7 @@ def compile_graph(
 
     def observed(step: str, reached: Graph) -> None:
         nonlocal before_placement, placed
-        placed |= step == PLACEMENT[0].__name__
+        placed |= step in PLACED
         if not placed:
             before_placement = reached
         observe(step, reached)

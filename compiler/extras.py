@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import ShadergenError
 
 EXTRAS = {  # which extra has a package
+    "av": "video",
     "PyOpenGL": "run",
     "pillow": "run",
     "Pygments": "report",

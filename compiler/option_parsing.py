@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..errors import ShadergenError
+from ..errors import ShadergenError, reason
 from ..passes.attach_preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -221,3 +222,39 @@ def parse_preprocessing(text: str) -> Preprocessing:
                 help="for example --preprocess order=bgr,scale=255,mean=103.9/116.8/123.7",
             )
     return Preprocessing(**values)  # type: ignore[arg-type]
+
+
+def parse_labels(text: str | None) -> tuple[str, ...]:
+    """Return names of classes: those in a file, a line each, or those between commas.
+
+    Raises:
+        ShadergenError: SG0101 when the file cannot be read.
+    """
+    if text is None:
+        return ()
+    path = Path(text)
+    if not path.is_file():
+        if "," not in text:
+            raise invalid("labels", text, "names separated by commas, or a file that exists")
+        return tuple(name.strip() for name in text.split(","))
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ShadergenError("SG0101", f"cannot read '{path}'", why=reason(error)) from None
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return tuple(line.strip() for line in lines)
+
+
+def parse_tile(text: str | None) -> tuple[int, int] | None:
+    """Return the height and width of tiles.
+
+    Raises:
+        ShadergenError: SG0301 when they are none.
+    """
+    if text is None:
+        return None
+    size = _size(text)
+    if size is None or len(size) != 2:
+        raise invalid("tile", text, "HxW, such as 512x512")
+    return size[0], size[1]

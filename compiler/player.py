@@ -12,14 +12,14 @@ import subprocess
 import time
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..backends.replacing import replacing_file
 from ..backends.user_shader.hooks import STAGES
 from ..errors import ShadergenError, reason
-from . import pictures
+from .pictures.files import write_result
+from .pictures.reading import SUFFIXES, read_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -136,13 +136,13 @@ def show(shader: Path, source: Path, output: Path) -> Shown:
         ShadergenError: SG0101, SG0501, SG0605 for files, SG0607 where FFmpeg cannot do it.
     """
     text = _text(shader)
-    if output.suffix.lower() not in pictures.SUFFIXES:
-        supported = ", ".join(pictures.SUFFIXES)
+    if output.suffix.lower() not in SUFFIXES:
+        supported = ", ".join(SUFFIXES)
         raise ShadergenError(
             "SG0605", f"the format of '{output}' is not supported", supported=supported
         )
-    picture = pictures.read_picture(source)
-    size = picture.size[1], picture.size[0]
+    picture = read_picture(source)
+    size = picture.size
     plan = outline(text, size)
     channels = STAGES[plan.hook].channels
     if channels not in COLOURS:
@@ -153,20 +153,14 @@ def show(shader: Path, source: Path, output: Path) -> Shown:
             f"the user shader does not run for a picture of {size[0]}x{size[1]}",
             why="a condition (//!WHEN) in the file is not met",
         )
-    values: NDArray[Any] = np.asarray(picture.convert("RGBA")) / 255
-    if channels == 1:
-        values = pictures.luma(picture)[..., np.newaxis]
+    everything = slice(None)
+    values = picture.part(everything, everything, 1 if channels == 1 else 4)
     frame = np.rint(values * DEPTH).astype("<u2")
     started = time.perf_counter()
     made = _filtered(shader, frame, plan.size)
     elapsed = (time.perf_counter() - started) * 1e3
-    result = (made[..., :channels] / DEPTH).transpose(2, 0, 1)[np.newaxis]
-    image = pictures.to_picture(result, (0, 1, 2, 3), "the result", picture)
-    try:
-        with replacing_file(output) as fresh:
-            image.save(fresh, icc_profile=image.info.get(pictures.PROFILE))
-    except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error)) from None
+    result = (made[..., :channels] / DEPTH).astype(np.float32)
+    write_result(output, result, picture)
     return Shown(plan.passes, plan.size, elapsed)
 
 

@@ -1,34 +1,51 @@
-"""Running a build on files: pictures and numpy archives in and out."""
+"""Running a build on files: pictures, folders, videos and numpy archives in and out."""
 
 from __future__ import annotations
 
+import errno
+import os
 import time
-import zipfile
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
-from ..runtime_glue.python.loading import load, resized
-from . import pictures
-from .runtimes import chosen, for_context, open_context, runtimes_of
+from .arrays import ARRAYS, named, read_arrays
+from .pictures.detections import detector_of
+from .pictures.files import (
+    Made,
+    Settings,
+    pictures_in,
+    run_detector,
+    run_folder,
+    run_picture,
+)
+from .pictures.kinds import only
+from .pictures.network import PictureNetwork
+from .pictures.picture import axes_of, to_array
+from .pictures.reading import SUFFIXES, read_picture
+from .session import Session, fitted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from .pictures.network import Progress
     from .runtimes import Build
 
-ARRAYS = (".npz", ".npy")
+VIDEOS = (".mp4", ".mkv", ".mov", ".m4v", ".webm", ".avi")
 
 
 @dataclass(frozen=True)
 class Run:
-    """Times and device of a run; ``variant`` is empty for the generic build."""
+    """Times and device of a run; ``variant`` is empty for the generic build.
+
+    ``pictures`` are what was written for each picture, ``errors`` are of those that failed.
+    ``frames`` counts those of a video, ``skipped`` the files of a folder that are no pictures.
+    """
 
     runtime: str
     renderer: str
@@ -36,214 +53,186 @@ class Run:
     passes: int
     init_milliseconds: float
     milliseconds: float
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read an ``.npz``, or an ``.npy`` as the array called "".
-
-    Raises:
-        ShadergenError: SG0101 when it is neither, SG0605 when it holds other things than numbers.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            arrays = dict(data)
-    except (AttributeError, TypeError):  # an .npy loads as a bare array, which is no context
-        arrays = {"": np.load(path, allow_pickle=False)}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ShadergenError(
-            "SG0101",
-            f"cannot read the arrays in '{path}'",
-            why=reason(error)
-            if isinstance(error, OSError)
-            else "the file is not an .npz or .npy of numbers",
-        ) from None
-    for name, array in arrays.items():
-        if array.dtype.kind not in "fiub":
-            what = f"array '{name}'" if name else "the array"
-            raise ShadergenError(
-                "SG0605",
-                f"{what} has element type {array.dtype}",
-                supported="real numbers, integers and truth values",
-            )
-    return arrays
+    pictures: dict[str, Made] = field(default_factory=dict)
+    errors: dict[str, ShadergenError] = field(default_factory=dict)
+    frames: int = 0
+    skipped: int = 0
 
 
 def run_file(
     folder: Path,
     source: Path,
-    output: Path,
+    output: Path | None,
     variant: str | None = None,
     runtime: str = "auto",
     adapter: str = "",
+    settings: Settings | None = None,
+    progress: Progress = lambda step, done, total: None,
 ) -> Run:
-    """Run a build on a file and write the result.
+    """Run a build on a file, or on a folder of pictures, and write the result.
 
     Args:
         folder: the build.
-        source: a picture, an ``.npz`` with an array for every input, or an ``.npy`` for the one.
-        output: a picture, an ``.npz`` with every output, or an ``.npy`` with the one.
+        source: a picture, a folder of pictures, a video, an ``.npz`` with an array for every
+            input, or an ``.npy`` for the one.
+        output: a picture, a folder, a video, an ``.npz`` with every output, or an ``.npy`` with
+            the one; None for networks that classify pictures.
         variant: the name of the variant to run; by default the one for the adapter.
         runtime: of ``RUNTIMES``; "auto" takes the first one installed that the build runs on.
         adapter: a part of the adapter's name; by default the runtime's own choice.
+        settings: how results are shown.
+        progress: told the step at hand, how much of it is done, and of how much.
 
     Raises:
-        ShadergenError: SG01xx, SG05xx, SG06xx.
+        ShadergenError: SG01xx, SG0301, SG05xx, SG06xx.
     """
-    build = load(folder, variant=variant)
-    names = chosen(runtime, runtimes_of(build), f"'{folder}'")
-    _check_output(output, source, len(build.outputs))
-    build, inputs, picture = read_inputs(build, source)
-    if picture is None and output.suffix.lower() not in ARRAYS:
+    session = Session(folder, runtime, adapter, variant, alone=True)
+    try:
+        return _run(session, source, output, settings or Settings(), progress)
+    finally:
+        session.close()
+
+
+def _run(
+    session: Session, source: Path, output: Path | None, settings: Settings, progress: Progress
+) -> Run:
+    start = time.perf_counter()
+    if source.suffix.lower() in ARRAYS or (output and output.suffix.lower() in ARRAYS):
+        return _run_arrays(session, source, output)
+    check_source(source, output)
+    detector = None if len(session.build.outputs) == 1 else detector_of(session.build)
+    if detector is not None:
+        drawn = {str(source): run_detector(session, detector, source, output, settings)}
+        return _described(session, session.times.init, session.times.frame, drawn)
+    network = PictureNetwork(session, settings.labels, settings.overlap, settings.tile)
+    found: dict[str, Made] = {}
+    errors: dict[str, ShadergenError] = {}
+    frames = skipped = 0
+    if source.is_dir():
+        skipped = pictures_in(source)[1]
+        for path, made in run_folder(network, source, output, settings, progress):
+            if isinstance(made, Made):
+                found[str(path)] = made
+            else:
+                errors[str(path)] = made
+    elif source.suffix.lower() in VIDEOS:
+        from .pictures.video import run_video
+
+        frames, made = run_video(network, source, output, settings, progress)
+        found[str(source)] = made
+    else:
+        found[str(source)] = run_picture(network, source, output, settings, progress)
+    milliseconds = (time.perf_counter() - start) * 1e3
+    single = len(found) == 1 and not frames and next(iter(found.values())).tiles == 1
+    init, frame = session.times.init, session.times.frame if single else milliseconds
+    return _described(session, init, frame, found, errors, frames, skipped)
+
+
+def _run_arrays(session: Session, source: Path, output: Path | None) -> Run:
+    build = session.build
+    check_source(source, output)
+    if output is None or output.suffix.lower() not in ARRAYS:
         raise ShadergenError(
             "SG0605",
-            f"'{output}' is a picture, but the input is arrays",
+            "the input is arrays, but the output is none",
             help="name an output file that ends in .npz or .npy",
         )
-    outputs, run = _run_headless(names, adapter, build, inputs)
-    _write(output, outputs, build, picture)
-    return run
+    if output.suffix.lower() != ".npz" and len(build.outputs) != 1:
+        raise ShadergenError(
+            "SG0605",
+            f"the build has {len(build.outputs)} outputs",
+            help="name an output file ending in .npz",
+        )
+    outputs = session.run(read_inputs(build, source)[1])
+    try:
+        with replacing_file(output) as fresh:
+            if output.suffix.lower() == ".npz":
+                np.savez(fresh, **outputs)  # type: ignore[arg-type]
+            else:
+                np.save(fresh, next(iter(outputs.values())))
+    except OSError as error:
+        raise ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error)) from None
+    return _described(session, session.times.init, session.times.frame)
 
 
-def read_inputs(build: Build, source: Path) -> tuple[Build, dict[str, NDArray[Any]], Any]:
+def read_inputs(build: Build, source: Path) -> tuple[Build, dict[str, NDArray[Any]]]:
     """Read the inputs of a build from a file: a picture, an ``.npz`` or an ``.npy``.
 
     Returns:
-        The build at the sizes of the inputs, the inputs by name, and the picture; None for arrays.
+        The build at the sizes of the inputs, and the inputs by name.
 
     Raises:
         ShadergenError: SG0101 for a file that cannot be read, SG0605 for one that does not fit.
     """
     if source.suffix.lower() in ARRAYS:
         inputs = named(read_arrays(source), [port.name for port in build.inputs])
-        return fitted(build, {name: array.shape for name, array in inputs.items()}), inputs, None
-    picture = pictures.read_picture(source)
-    port = _only(build.inputs, "inputs")
-    shape = pictures.sized(port.shape, port.axes, picture)
-    build = fitted(build, {port.name: shape})
-    port = build.inputs[0]
-    array = pictures.to_array(picture, port.shape, port.axes, port.name)
-    return build, {port.name: array}, picture
+        return fitted(build, {name: array.shape for name, array in inputs.items()}), inputs
+    port = only(build.inputs, "inputs")
+    axes = axes_of(port.shape, port.axes, port.name)
+    picture = read_picture(source)
+    shape = list(port.shape)
+    shape[axes.row], shape[axes.column] = picture.size
+    build = fitted(build, {port.name: tuple(shape)})
+    (port,) = build.inputs
+    return build, {port.name: to_array(picture, port.shape, port.axes, port.name)}
 
 
-def fitted(build: Build, shapes: Mapping[str, tuple[int, ...]]) -> Build:
-    """Return a build at the sizes that inputs of these shapes have, where it leaves any open.
-
-    Args:
-        build: as loaded.
-        shapes: of the inputs, by name, in the model's own order.
-
-    Raises:
-        ShadergenError: SG0605, when the build cannot have these sizes.
-    """
-    if build.sizes is None:
-        return build
-    sizes: dict[str, int] = {}
-    for port in build.sizes.document["inputs"]:
-        for entry, size in zip(port["shape"], shapes.get(port["name"], ()), strict=False):
-            if isinstance(entry, list) and len(entry) == 1:
-                sizes.setdefault(entry[0], int(size))
-    return resized(build, sizes)
-
-
-def _run_headless(
-    names: Sequence[str], adapter: str, build: Build, inputs: Mapping[str, NDArray[Any]]
-) -> tuple[dict[str, NDArray[Any]], Run]:
-    start = time.perf_counter()
-    with open_context(names, adapter) as context:
-        build = for_context(build, context)
-        with context.runner(build) as runner:
-            for name, array in inputs.items():
-                runner.upload(name, array)
-            ready = time.perf_counter()
-            runner.run()
-            runner.check()
-            outputs = {port.name: runner.read(port.name) for port in build.outputs}
-            done = time.perf_counter()
-        renderer = str(context.info().renderer)
-    passes = len(build.passes)
-    return outputs, Run(
+def _described(
+    session: Session,
+    init: float,
+    frame: float,
+    pictures: dict[str, Made] | None = None,
+    errors: dict[str, ShadergenError] | None = None,
+    frames: int = 0,
+    skipped: int = 0,
+) -> Run:
+    context, build = session.context, session.running
+    return Run(
         context.runtime,
-        renderer,
+        session.renderer,
         build.variant,
-        passes,
-        (ready - start) * 1e3,
-        (done - ready) * 1e3,
+        len(build.passes),
+        init,
+        frame,
+        pictures or {},
+        errors or {},
+        frames,
+        skipped,
     )
 
 
-def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArray[Any]]:
-    """Match arrays, as :func:`read_arrays` gives them, with inputs.
+def check_source(source: Path, output: Path | None) -> None:
+    """Find out before the work whether the result can be written.
 
     Raises:
-        ShadergenError: SG0605 when one is missing or unknown.
+        ShadergenError: SG0101, SG0501, SG0605.
     """
-    if set(arrays) == {""} and len(names) == 1:
-        return {names[0]: arrays[""]}
-    if set(arrays) == {""}:
-        raise ShadergenError(
-            "SG0605",
-            f"one .npy cannot fill {len(names)} inputs",
-            supported=f"an .npz with {', '.join(names)}",
-        )
-    missing, unknown = set(names) - set(arrays), set(arrays) - set(names)
-    if missing or unknown:
-        raise ShadergenError(
-            "SG0605",
-            "the arrays are not the build's inputs",
-            why=f"missing: {sorted(missing) or 'none'}; unknown: {sorted(unknown) or 'none'}",
-            supported=f"an .npz with {', '.join(names)}",
-        )
-    return arrays
-
-
-def _only(ports: Sequence[Any], what: str) -> Any:
-    if len(ports) != 1:
-        names = ", ".join(port.name for port in ports)
-        raise ShadergenError(
-            "SG0605",
-            f"the build has {len(ports)} {what}: {names}",
-            why=f"a picture works only if the build has one {what.removesuffix('s')}",
-            help="use .npz files for input and output",
-        )
-    return ports[0]
-
-
-def _check_output(output: Path, source: Path, count: int) -> None:
-    """Find out before the work whether the result can be written."""
+    if not source.exists():
+        raise ShadergenError("SG0101", f"cannot read '{source}'", why=os.strerror(errno.ENOENT))
+    if output is None:
+        return
     suffix = output.suffix.lower()
-    if suffix not in (*ARRAYS, *pictures.SUFFIXES):
+    if source.is_dir():
+        if output.exists() and not output.is_dir():
+            raise ShadergenError(
+                "SG0501", f"'{output}' is not a folder", help="name a folder with -o"
+            )
+        return
+    allowed = VIDEOS if source.suffix.lower() in VIDEOS else (*ARRAYS, *SUFFIXES)
+    if suffix not in allowed:
+        what = "a video" if allowed is VIDEOS else "a picture or arrays"
         raise ShadergenError(
             "SG0605",
             f"the format of '{output}' is not supported",
-            supported=", ".join((*ARRAYS, *pictures.SUFFIXES)),
-        )
-    if suffix != ".npz" and count != 1:
-        raise ShadergenError(
-            "SG0605", f"the build has {count} outputs", help="name an output file ending in .npz"
+            why=f"'{source.name}' gives {what}",
+            supported=", ".join(allowed),
         )
     if not output.absolute().parent.is_dir():
         raise ShadergenError("SG0501", f"'{output.parent}' is not a folder")
-    if output.exists() and source.exists() and output.samefile(source):
+    if output.exists() and output.samefile(source):
         raise ShadergenError(
             "SG0501",
             f"'{output}' is the input",
             why="the result would replace it",
             help="name another file with -o",
         )
-
-
-def _write(output: Path, outputs: dict[str, NDArray[Any]], build: Any, picture: Any) -> None:
-    """Write the result beside its destination, then move it there."""
-    suffix = output.suffix.lower()
-    try:
-        with replacing_file(output) as fresh:
-            if suffix == ".npz":
-                np.savez(fresh, **outputs)  # type: ignore[arg-type]
-            elif suffix == ".npy":
-                np.save(fresh, next(iter(outputs.values())))
-            else:
-                port = _only(build.outputs, "outputs")
-                image = pictures.to_picture(outputs[port.name], port.axes, port.name, picture)
-                image.save(fresh, icc_profile=image.info.get(pictures.PROFILE))
-    except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error)) from None

@@ -1,29 +1,31 @@
-"""Running a build from Python: arrays in, arrays out."""
+"""Running a build: arrays in, arrays out. All that runs a build once or often is a session."""
 
 from __future__ import annotations
 
 import threading
 import weakref
 from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ShadergenError, did_you_mean
-from ..runtime_glue.python.loading import load
-from . import pictures
-from .running import fitted
-from .runtimes import chosen, for_context, runtimes_of, shared_context
+from ..runtime_glue.python.loading import load, resized
+from .runtimes import chosen, for_context, open_context, runtimes_of, shared_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from .runtimes import Context, Runner
+    from .runtimes import Build, Context, Runner
 
 _turn = threading.RLock()  # sessions share contexts, and take turns
+GENERIC = ""  # the name of the build that is no variant
 _using: list[Context] = []  # the contexts of calls at work, one within the other
 
 
@@ -45,6 +47,34 @@ def _close(runner: Runner, context: Context) -> None:
         runner.close()
 
 
+def fitted(build: Build, shapes: Mapping[str, tuple[int, ...]]) -> Build:
+    """Return a build at the sizes that inputs of these shapes have, where it leaves any open.
+
+    Args:
+        build: as loaded.
+        shapes: of the inputs, by name, in the model's own order.
+
+    Raises:
+        ShadergenError: SG0605, when the build cannot have these sizes.
+    """
+    if build.sizes is None:
+        return build
+    sizes: dict[str, int] = {}
+    for port in build.sizes.document["inputs"]:
+        for entry, size in zip(port["shape"], shapes.get(port["name"], ()), strict=False):
+            if isinstance(entry, list) and len(entry) == 1:
+                sizes.setdefault(entry[0], int(size))
+    return resized(build, sizes)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of the last run: until the runner was ready, and from then on."""
+
+    init: float
+    frame: float
+
+
 class Session:
     """A build, ready to run. GPU objects are made at the first call, and kept for the next ones.
 
@@ -54,6 +84,8 @@ class Session:
         folder: the build's.
         runtime: of ``RUNTIMES``; "auto" takes the first one installed that the build runs on.
         adapter: a part of the adapter's name; by default the runtime's own choice.
+        variant: the name of the variant to run, or ``GENERIC``; by default the one for the adapter.
+        alone: open a context for this session, instead of taking the one that sessions share.
 
     Raises:
         ShadergenError: SG0502 to SG0505 if the build is invalid, SG0301 for a runtime that it does
@@ -65,44 +97,110 @@ class Session:
         folder: Path,
         runtime: str = "auto",
         adapter: str = "",
+        variant: str | None = None,
+        alone: bool = False,
     ) -> None:
-        self._build = load(folder)
-        self._runtimes = chosen(runtime, runtimes_of(self._build), f"'{folder}'")
+        self.build = load(folder, variant=variant or None)
+        self.times = Times(0, 0)
+        possible = runtimes_of(self.build)
+        if variant == GENERIC:
+            possible = possible[:1]
+        self._runtimes = chosen(runtime, possible, f"'{folder}'")
+        self._fixed = variant is not None
         self._adapter = adapter
         self._runner: Any = None
         self._release: Any = None
+        self._alone = alone
+        self._own: Context | None = None
+        self._pictures: Any = None
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Run the build once.
 
         Args:
             inputs: arrays in the order of the build's inputs: of numpy, PyTorch, or anything that
-                numpy reads, in the model's own shapes. The input of a network from picture to
-                picture may be a Pillow image.
+                numpy reads, in the model's own shapes. If the build takes one picture, its input
+                may be a Pillow image of any size.
             named: inputs by their names.
 
         Returns:
-            The output: an array, or a Pillow image for a Pillow image. Several outputs are a
-            dictionary of arrays by name.
+            The output: an array. Several outputs are a dictionary of arrays by name. For a Pillow
+            image: a Pillow image if the network makes pictures. Otherwise an array: (H, W) of
+            classes or of numbers at the image's size, or the scores of the whole image.
 
         Raises:
             ShadergenError: SG0605 for inputs that do not fit the build, SG06xx where it cannot run.
         """
         given = self._named(inputs, named)
-        with _used(shared_context(self._runtimes, self._adapter)):
-            if any(map(_is_picture, given.values())):
+        if any(map(_is_picture, given.values())):
+            with self._turn():
                 return self._picture(given)
-            outputs = self._run({name: _array(x, name) for name, x in given.items()})
+        outputs = self.run({name: _array(x, name) for name, x in given.items()})
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def run(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Run the build on arrays of the model's own shapes, which set its dynamic sizes.
+
+        Raises:
+            ShadergenError: as :meth:`__call__`.
+        """
+        start = perf_counter()
+        with self._turn():
+            self._prepare({name: a.shape for name, a in arrays.items()})
+            for name, array in arrays.items():
+                self._runner.upload(name, array)
+            ready = perf_counter()
+            self._runner.run()
+            self._runner.check()
+            outputs = {p.name: self._runner.read(p.name) for p in self._runner.build.outputs}
+            self.times = Times((ready - start) * 1e3, (perf_counter() - ready) * 1e3)
+        return outputs
+
+    def fitted(self, shapes: Mapping[str, tuple[int, ...]]) -> Build:
+        """Return the build at the sizes that inputs of these shapes have, without running it.
+
+        Raises:
+            ShadergenError: SG0605, when the build cannot have these sizes.
+        """
+        return fitted(self.build, shapes)
+
+    @property
+    def context(self) -> Context:
+        """The context that the build runs on.
+
+        Raises:
+            ShadergenError: SG0601 without an adapter, SG0606 without a package.
+        """
+        if not self._alone:
+            return shared_context(self._runtimes, self._adapter)
+        if self._own is None:
+            self._own = open_context(self._runtimes, self._adapter)
+        return self._own
+
+    @property
+    def renderer(self) -> str:
+        """The name of the adapter."""
+        with self._turn():
+            return str(self.context.info().renderer)
+
+    @property
+    def running(self) -> Build:
+        """The build that ran last: of the adapter's variant, at its sizes; before, the build."""
+        return self.build if self._runner is None else self._runner.build
+
+    def _turn(self) -> AbstractContextManager[None]:
+        return _used(self.context)
 
     def close(self) -> None:
         """Free the GPU objects; the next call makes them again."""
         if self._release is not None:
             self._release()
-        self._runner = self._release = None
+        if self._own is not None:
+            self._own.close()
+        self._runner = self._release = self._own = None
 
     def _named(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        names = [port.name for port in self._build.inputs]
+        names = [port.name for port in self.build.inputs]
         if len(inputs) > len(names):
             raise ShadergenError(
                 "SG0605",
@@ -126,41 +224,18 @@ class Session:
         return given
 
     def _picture(self, given: dict[str, Any]) -> Any:
-        """Run a network from picture to picture."""
-        ports = self._build.inputs, self._build.outputs
-        if any(len(p) != 1 for p in ports):
-            counts = " and ".join(
-                f"{len(p)} {w}" for p, w in zip(ports, ("inputs", "outputs"), strict=True)
-            )
-            raise ShadergenError(
-                "SG0605",
-                f"the build has {counts}",
-                why="a picture works only with one of each",
-                help="give arrays",
-            )
-        ((name, image),) = given.items()
-        picture = pictures.normalised(image, f"the picture for '{name}'")
-        (port,) = self._build.inputs
-        self._prepare({name: pictures.sized(port.shape, port.axes, picture)})
-        (port,), (output,) = self._runner.build.inputs, self._runner.build.outputs
-        array = pictures.to_array(picture, port.shape, port.axes, name)
-        result = self._run({name: array})[output.name]
-        return pictures.to_picture(result, output.axes, output.name, picture)
+        """Run a network that takes a picture."""
+        from .pictures.pillow import run_image
 
-    def _run(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        self._prepare({name: a.shape for name, a in arrays.items()})
-        for name, array in arrays.items():
-            self._runner.upload(name, array)
-        self._runner.run()
-        self._runner.check()
-        return {p.name: self._runner.read(p.name) for p in self._runner.build.outputs}
+        return run_image(self, given)
 
     def _prepare(self, shapes: dict[str, tuple[int, ...]]) -> None:
         """Make a runner, unless there is one, and let dynamic sizes be those of the inputs."""
-        build = self._build
+        build = self.build
         if self._runner is None:
-            context = shared_context(self._runtimes, self._adapter)
-            runner = context.runner(fitted(for_context(build, context), shapes))
+            context = self.context
+            own = build if self._fixed else for_context(build, context)
+            runner = context.runner(fitted(own, shapes))
             self._release = weakref.finalize(self, _close, runner, context)
             runner.init()
             self._runner = runner

@@ -13,14 +13,14 @@ import numpy as np
 from ..backends.schedule import label
 from ..errors import ShadergenError, printable
 from ..passes.placement.target import TOLERANCES
-from ..runtime_glue.python.loading import load
+from .arrays import named
 from .choices import PRECISIONS
 from .device_list import variant_name, variants_of
 from .driver import compile_model, import_model
 from .expectations import at_one_size, expect
 from .random_inputs import random_inputs
-from .running import fitted, named
-from .runtimes import INSTEAD, TITLES, UNAVAILABLE, chosen, open_context, runtime_of
+from .runtimes import INSTEAD, TITLES, UNAVAILABLE, chosen, runtime_of
+from .session import GENERIC, Session
 from .ties import find_pick, only_ties, scores_behind
 
 if TYPE_CHECKING:
@@ -163,16 +163,11 @@ def run_build(
     Raises:
         ShadergenError: SG05xx, SG06xx.
     """
-    build = load(folder, variant=variant)
-    build = fitted(build, {name: array.shape for name, array in inputs.items()})
-    runtime = "webgpu" if build.requires.wgsl else "gles"
-    with open_context([runtime], adapter) as context, context.runner(build) as runner:
-        for name, array in inputs.items():
-            runner.upload(name, array)
-        runner.run()
-        runner.check()
-        outputs = {port.name: runner.read(port.name) for port in build.outputs}
-        return outputs, str(context.info().renderer)
+    session = Session(folder, adapter=adapter, variant=variant or GENERIC, alone=True)
+    try:
+        return session.run(inputs), session.renderer
+    finally:
+        session.close()
 
 
 def verify_model(

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, count
+from ..option_parsing import parse_labels, parse_tile
 from .help import command
 from .options import is_given, runtime_options
-from .output import echo, passes_text, print_json, progress_line
+from .output import (
+    echo,
+    new_table,
+    passes_text,
+    print_json,
+    print_table,
+    progress_bar,
+    progress_line,
+)
 
 if TYPE_CHECKING:
     from ..player import Shown
+    from ..running import Run
 
 
 @command(
-    short_help="Run a build, or a user shader, on a picture or on arrays.",
+    short_help="Run a build on pictures, videos or arrays, or a user shader on a picture.",
     epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
+    "[bold]shadergen run build/ photos/ -o out/[/bold]; "
+    "[bold]shadergen run build/ clip.mp4 -o out.mp4[/bold]; "
     "[bold]shadergen run build/ in.npz -o out.npz[/bold]",
 )
 @click.argument("build", type=click.Path(path_type=Path))
@@ -27,9 +39,31 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    required=True,
     type=click.Path(path_type=Path),
-    help="Picture, .npz or .npy to write.",
+    help="Picture, folder, video, .npz or .npy to write. Not needed for networks that classify "
+    "pictures.",
+)
+@click.option(
+    "--labels",
+    metavar="NAMES",
+    help="Names of the classes: separated by commas, or a file with one name in each line.",
+)
+@click.option(
+    "--bits",
+    type=click.Choice(["8", "16"]),
+    help="Bits of the picture to write; by default those of the picture read. 16 needs .png.",
+)
+@click.option(
+    "--tile",
+    metavar="HxW",
+    help="Run a build of dynamic sizes in tiles of this size, to use less memory.",
+)
+@click.option(
+    "--overlap",
+    type=click.IntRange(min=0),
+    metavar="PIXELS",
+    help="Overlap of tiles, which are blended; the result is then approximate. By default, tiles "
+    "overlap by what the network needs for its exact result.",
 )
 @click.option(
     "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."
@@ -39,39 +73,101 @@ if TYPE_CHECKING:
 def run(
     build: Path,
     input: Path,
-    output: Path,
+    output: Path | None,
+    labels: str | None,
+    bits: str | None,
+    tile: str | None,
+    overlap: int | None,
     variant: str | None,
     runtime: str,
     adapter: str,
     as_json: bool,
 ) -> None:
-    """Run BUILD on INPUT: a picture, an .npz with arrays named after the inputs, or one .npy.
+    """Run BUILD on INPUT: a picture, a folder of pictures, a video, or arrays.
 
-    Arrays have the model's shape and axis order. A 1-channel network gets a picture's luma.
+    Pictures and videos may have any size. Classes of pixels are drawn in colours; classes of whole
+    pictures are printed. Arrays are an .npz with arrays named after the inputs, or one .npy, in
+    the model's shape and axis order. A 1-channel network gets a picture's luma.
 
     BUILD may also be a user shader (.glsl): FFmpeg's libplacebo filter then runs it on a picture.
     """
+    from ..pictures.files import Settings, failed
     from ..player import is_user_shader
     from ..running import run_file
 
     if is_user_shader(build):
-        for name in ("variant", "runtime", "adapter"):
+        for name in ("variant", "runtime", "adapter", "labels", "bits", "tile", "overlap"):
             if is_given(name):
                 what = f"--{name} is for builds; a user shader runs in FFmpeg"
                 raise ShadergenError("SG0301", what, help=f"omit --{name}")
+        if output is None:
+            raise ShadergenError("SG0301", "the result needs a file", help="name it with -o")
         _show(build, input, output, as_json)
         return
-    with progress_line() as progress:
-        progress("running the build")
-        result = run_file(build, input, output, variant, runtime, adapter)
+    settings = Settings(
+        parse_labels(labels), int(bits) if bits else None, overlap, parse_tile(tile)
+    )
+    with progress_bar() as progress:
+        result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
     if as_json:
-        print_json(asdict(result))
+        print_json(_json(result))
     else:
-        of_variant = f" of variant {result.variant}" * bool(result.variant)
+        _print(result, output)
+    if result.errors:
+        raise failed(list(result.errors.values()), len(result.errors) + len(result.pictures))
+
+
+def _json(result: Run) -> dict[str, Any]:
+    data = asdict(replace(result, errors={}))
+    data["errors"] = {path: error.render() for path, error in result.errors.items()}
+    return data
+
+
+def _print(result: Run, output: Path | None) -> None:
+    from ..pictures.drawing import SHOWN
+
+    several = len(result.pictures) + len(result.errors) > 1
+    for path, made in result.pictures.items():
+        if several:
+            size = f": {made.size[0]}x{made.size[1]}" if made.size else ""
+            echo(f"{path}{size}")
+        if made.categories:
+            table = new_table("class", "score")
+            for name, score in made.categories:
+                table.add_row(name, f"{score:.4g}")
+            print_table(table)
+        if made.boxes:
+            table = new_table("object", "score", "left", "top", "right", "bottom")
+            for box in made.boxes:
+                corners = (f"{corner:.0f}" for corner in box.corners)
+                table.add_row(box.name, f"{box.score:.2f}", *corners)
+            print_table(table)
+        if made.legend and not several:
+            table = new_table("class", "colour", "share")
+            for entry in made.legend[:SHOWN]:
+                red, green, blue = entry.colour
+                colour = f"#{red:02x}{green:02x}{blue:02x}"
+                table.add_row(entry.name, colour, f"{entry.share:.1%}")
+            print_table(table)
+        for note in made.notes:
+            echo(f"note: {note}")
+    for path, error in result.errors.items():
+        echo(*error.at(path).render().split("\n"), err=True)
+    if result.skipped:
+        echo(f"note: {count(result.skipped, 'other file')} skipped")
+    of_variant = f" of variant {result.variant}" * bool(result.variant)
+    what = f"{output}: " if output else ""
+    ran = f"{what}{passes_text(result.passes)}{of_variant} on {result.renderer}"
+    tiles = max((made.tiles for made in result.pictures.values()), default=1)
+    if result.frames:
+        rate = result.frames / (result.milliseconds / 1e3)
+        echo(f"{ran}, {count(result.frames, 'frame')}, {rate:.1f} a second")
+    elif several or tiles > 1:
+        echo(f"{ran}, {result.milliseconds / 1e3:.1f} s")
+    else:
         echo(
-            f"{output}: {passes_text(result.passes)}{of_variant} on {result.renderer}, "
-            f"set-up {result.init_milliseconds:.0f} ms, first frame {result.milliseconds:.1f} ms "
-            "(includes shader compilation)"
+            f"{ran}, set-up {result.init_milliseconds:.0f} ms, first frame "
+            f"{result.milliseconds:.1f} ms (includes shader compilation)"
         )
 
 

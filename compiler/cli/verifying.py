@@ -98,7 +98,7 @@ def verify(
     options = to_options(flags)
     arrays = None
     if given is not None:
-        from ..running import read_arrays
+        from ..arrays import read_arrays
 
         arrays = read_arrays(given)
     if heat_maps is not None:

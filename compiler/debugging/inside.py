@@ -12,8 +12,8 @@ from ...backends.schedule import label
 from ...errors import ShadergenError
 from ...passes.placement.aliases import places_of
 from ...runtime_glue.python.loading import load
-from ..running import fitted
 from ..runtimes import GLES, WEBGPU, open_context
+from ..session import fitted
 from ..ties import find_pick, only_ties
 from ..verification import UNORM8_STEP, judge, tolerance_of
 from .interpreted import interpreted

@@ -129,7 +129,7 @@ def view_build(
         )
     inputs = None
     if source is not None:
-        build, inputs, _ = read_inputs(build, source)
+        build, inputs = read_inputs(build, source)
     with open_context(names, adapter) as context:
         build = for_context(build, context)
         if inputs is None:

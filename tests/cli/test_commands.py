@@ -20,9 +20,9 @@ from support.cli_models import (
 from shadergen import __version__
 from shadergen.backends.kernels import convolution
 from shadergen.compiler import driver, inspection, vocabulary
+from shadergen.compiler.arrays import named
 from shadergen.compiler.cli.output import bytes_text
 from shadergen.compiler.frontends.onnx.ops.pytorch_names import PYTORCH
-from shadergen.compiler.running import named
 from shadergen.errors import ShadergenError
 from shadergen.ir import text, text_parser
 

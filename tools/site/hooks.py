@@ -26,7 +26,6 @@ BESIDE = {
     "examples/espcn/README.md": "samples/espcn.md",
     "examples/native/README.md": "samples/native.md",
     "examples/networks/README.md": "samples/networks.md",
-    "examples/python/README.md": "samples/python.md",
     "examples/rust/README.md": "samples/rust.md",
     "examples/web/README.md": "samples/web.md",
     "runtime_glue/web/README.md": "reference/javascript-package.md",

@@ -26,7 +26,8 @@ from support.picture_builds import (
 from support.runtime_builds import FRAGMENT, RuntimeBuild
 from support.schedule_fixtures import FIXTURES
 
-from shadergen.compiler import pictures
+from shadergen.compiler.pictures.picture import as_floats, luma, to_array, with_source
+from shadergen.compiler.pictures.reading import from_pillow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +81,8 @@ def test_a_picture_means_what_it_means_to_shadergen_run(
         WIDTH,
         HEIGHT,
     )
-    expected = pictures.to_array(picture(mode="RGBA"), shape, axes, name) * scale
+    source = from_pillow(picture(mode="RGBA"), "the picture")
+    expected = to_array(source, shape, axes, name) * scale
     assert set(found) == {"ImageData", "canvas", "image", "ImageBitmap"}
     for kind, values in found.items():
         assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
@@ -105,8 +107,9 @@ def test_luma_gets_the_chroma_of_the_picture_back(page: Any) -> None:
     found = ask(
         page, "t.shown(a[0], a[1], a[2], a[3])", "/builds/luma/build", flat(PIXELS), WIDTH, HEIGHT
     )
-    y = pictures.luma(picture()).repeat(2, 0).repeat(2, 1)[np.newaxis, np.newaxis]
-    expected = np.asarray(pictures.to_picture(y, (0, 1, 2, 3), "y", picture()), np.float32)
+    source = from_pillow(picture(), "the picture")
+    y = luma(as_floats(source.colours)).repeat(2, 0).repeat(2, 1)
+    expected = with_source(y, (0, len(y)), y.shape[:2], source, 8).astype(np.float32)
     seen = np.array(found["own"]).reshape(2 * HEIGHT, 2 * WIDTH, 4)[..., :3]
     # Pillow rounds between its two passes and after
     assert np.abs(seen - expected).max() <= 2

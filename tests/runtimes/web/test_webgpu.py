@@ -17,7 +17,8 @@ from support.picture_builds import BUILDS, HEIGHT, PIXELS, RGB, WIDTH, ask, both
 from support.runtime_builds import FRAGMENT, RuntimeBuild, webgpu_builds, write
 
 import shadergen
-from shadergen.compiler import pictures
+from shadergen.compiler.pictures.picture import as_floats, luma, to_array, with_source
+from shadergen.compiler.pictures.reading import from_pillow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +96,8 @@ def test_a_picture_means_what_it_means_to_shadergen_run(
         WIDTH,
         HEIGHT,
     )
-    expected = pictures.to_array(picture(mode="RGBA"), shape, (0, 1, 2, 3), name) * scale
+    source = from_pillow(picture(mode="RGBA"), "the picture")
+    expected = to_array(source, shape, (0, 1, 2, 3), name) * scale
     assert len(found) == 6
     for kind, values in found.items():
         assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
@@ -120,8 +122,9 @@ def test_the_alpha_of_a_frame_is_not_multiplied_in(features: Any) -> None:
 
 def test_luma_gets_the_chroma_of_the_picture_back(features: Any) -> None:
     found = ask(features, "g.shown(...a)", "/pictures/luma/build", flat(PIXELS), WIDTH, HEIGHT)
-    y = pictures.luma(picture()).repeat(2, 0).repeat(2, 1)[np.newaxis, np.newaxis]
-    expected = np.asarray(pictures.to_picture(y, (0, 1, 2, 3), "y", picture()), np.float32)
+    source = from_pillow(picture(), "the picture")
+    y = luma(as_floats(source.colours)).repeat(2, 0).repeat(2, 1)
+    expected = with_source(y, (0, len(y)), y.shape[:2], source, 8).astype(np.float32)
     for kind in ("canvas", "frame"):
         seen = np.array(found[kind]).reshape(2 * HEIGHT, 2 * WIDTH, 4)[..., :3]
         assert np.abs(seen - expected).max() <= 2, kind  # Pillow rounds between its passes

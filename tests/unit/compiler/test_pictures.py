@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from shadergen.compiler.pictures import read_picture, to_picture
+from shadergen.compiler.pictures.picture import Metadata, enlarged
+from shadergen.compiler.pictures.png import PngWriter
+from shadergen.compiler.pictures.reading import read_picture
 
 ORIENTATION = 0x0112
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -27,32 +29,47 @@ def test_pictures_are_turned_as_their_exif_orientation_says(
     exif[ORIENTATION] = orientation
     lossless = {"lossless": True} if suffix == "webp" else {}
     Image.fromarray(PIXELS).save(tmp_path / f"a.{suffix}", exif=exif, **lossless)
-    assert np.asarray(read_picture(tmp_path / f"a.{suffix}")).tolist() == upright.tolist()
+    assert read_picture(tmp_path / f"a.{suffix}").colours.tolist() == upright.tolist()
 
 
 def test_damaged_exif_leaves_a_picture_as_it_lies(tmp_path: Path) -> None:
     for number, exif in enumerate((b"Exif\0\0MM\0*\0\0", b"Exif\0\0garbage", b"Exif\0\0")):
         Image.fromarray(PIXELS).save(tmp_path / f"{number}.png", exif=exif)
-        assert np.asarray(read_picture(tmp_path / f"{number}.png")).tolist() == PIXELS.tolist()
+        assert read_picture(tmp_path / f"{number}.png").colours.tolist() == PIXELS.tolist()
 
 
-def written(profile: bytes, channels: int, mode: str) -> bytes | None:
-    source = Image.new(mode, (3, 2))
-    source.info["icc_profile"] = profile
-    result = to_picture(np.zeros((1, channels, 2, 3)), (0, 1, 2, 3), "y", source)
-    return result.info.get("icc_profile")
-
-
-@pytest.mark.parametrize(
-    ("channels", "mode", "kept"), [(1, "RGB", True), (3, "RGB", True), (4, "RGBA", True),
-                                   (1, "L", False)],
-)  # fmt: skip
-def test_a_result_keeps_the_profile_that_is_of_its_colours(
-    channels: int, mode: str, kept: bool
-) -> None:
-    assert written(PROFILE, channels, mode) == (PROFILE if kept else None)
+@pytest.mark.parametrize(("channels", "kept"), [(3, True), (1, False)])
+def test_a_result_keeps_the_profile_that_is_of_its_colours(channels: int, kept: bool) -> None:
+    assert Metadata(PROFILE).of_channels(channels).profile == (PROFILE if kept else b"")
 
 
 def test_reading_keeps_the_profile(tmp_path: Path) -> None:
     Image.fromarray(PIXELS).save(tmp_path / "a.png", icc_profile=PROFILE)
-    assert read_picture(tmp_path / "a.png").info == {"icc_profile": PROFILE}
+    assert read_picture(tmp_path / "a.png").metadata == Metadata(PROFILE)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_png_files_are_written_row_by_row(tmp_path: Path, channels: int, bits: int) -> None:
+    random = np.random.default_rng(channels)
+    kind = np.uint8 if bits == 8 else np.uint16
+    pixels = random.integers(0, 2**bits, (23, 17, channels)).astype(kind)
+    pixels[5:15] = 2 ** (bits - 1)  # of which the filters make little
+    with (tmp_path / "a.png").open("wb") as file:
+        writer = PngWriter(file, (23, 17), channels, bits, Metadata(dpi=(300, 72)))
+        for first, last in ((0, 1), (1, 20), (20, 23)):
+            writer.write(pixels[first:last])
+        writer.close()
+    found = read_picture(tmp_path / "a.png")
+    assert found.bits == bits
+    assert found.metadata.dpi == pytest.approx((300, 72), abs=0.1)
+    parts = [found.colours] if found.alpha is None else [found.colours, found.alpha]
+    assert (np.concatenate(parts, 2) == pixels).all()
+
+
+def test_rows_of_an_enlarged_picture_are_those_of_the_whole() -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (31, 20, 3)).astype(np.uint8)
+    for size in ((93, 50), (17, 40)):
+        whole = enlarged(pixels, (0, size[0]), size)
+        bands = [enlarged(pixels, (k, min(k + 5, size[0])), size) for k in range(0, size[0], 5)]
+        np.testing.assert_allclose(np.concatenate(bands), whole, atol=1e-5)

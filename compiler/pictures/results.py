@@ -1,0 +1,91 @@
+"""Results of networks on whole pictures, as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ShadergenError
+from .network import resized
+from .picture import to_pixels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from .network import PictureNetwork, Progress
+    from .picture import Picture
+
+BEST = 5  # classes of a whole picture
+
+
+def pixel_values(
+    network: PictureNetwork, picture: Picture, progress: Progress
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Return a number for each pixel of a picture: of a class, or of a map.
+
+    Returns:
+        (H, W) at the picture's size: int64 numbers of classes, or float32; and what was done.
+    """
+    prepared = network.prepare(picture.size)
+    of = prepared.network
+    notes = prepared.notes
+    if prepared.plan is None:
+        array = network.resized(picture)
+        found = _chosen(to_pixels(array, of.row, of.column), of.kind)
+    else:
+        parts = [_chosen(values, of.kind) for _, values in network.rows(picture, progress)]
+        found = np.concatenate(parts)
+    if found.shape != picture.size:
+        size = "x".join(map(str, found.shape))
+        notes = (*notes, f"the result of {size} was resized to the picture")
+        if of.kind == "map":
+            found = resized(found[..., np.newaxis], picture.size, "BILINEAR")[..., 0]
+        else:
+            found = _nearest(found, picture.size)
+    return found, notes
+
+
+def _chosen(values: NDArray[Any], kind: str) -> NDArray[Any]:
+    if kind == "scores":
+        best: NDArray[Any] = np.argmax(values, axis=2)
+        return best
+    return values[..., 0].astype(np.float32 if kind == "map" else np.int64)
+
+
+def _nearest(found: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
+    rows, columns = (
+        (np.arange(wanted) * own // wanted) for own, wanted in zip(found.shape, size, strict=True)
+    )
+    enlarged: NDArray[Any] = found[rows[:, np.newaxis], columns]
+    return enlarged
+
+
+def best_classes(scores: NDArray[Any], labels: Sequence[str] = ()) -> list[tuple[str, float]]:
+    """Return the names and the scores of the classes with the largest scores, best first."""
+    flat = scores.reshape(-1)
+    order = np.argsort(-flat, kind="stable")[:BEST]
+    return [(labels[k] if k < len(labels) else f"class {k}", float(flat[k])) for k in order]
+
+
+def check_labels(labels: Sequence[str], kind: str, depth: int) -> None:
+    """Refuse labels that do not fit the network.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    if not labels:
+        return
+    if kind in ("picture", "map"):
+        raise ShadergenError(
+            "SG0301",
+            "--labels is for networks with classes",
+            why=f"the output has {depth} numbers for each pixel, which is a picture",
+            help=f"omit --labels, or give {depth} labels if these numbers are scores",
+        )
+    if kind != "classes" and len(labels) != depth:
+        raise ShadergenError(
+            "SG0301", f"--labels has {len(labels)} names, the network has {depth} classes"
+        )
