@@ -144,6 +144,8 @@ def verify(
             echo(*bisection_lines(cause))
         elif bisecting:
             echo("all outputs are right: nothing to bisect")
+        elif not report.ok and found is None:
+            echo("--layers names the first wrong layer, --bisect what makes it wrong")
     if not report.ok or (found is not None and not found.ok):
         sys.exit(EXIT_DIFFERS)
 
