@@ -36,7 +36,7 @@ import numpy as np
 import skimage.data
 from markdown_it import MarkdownIt
 from markupsafe import Markup
-from PIL import Image, ImageChops, ImageDraw
+from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 import shadergen
 from shadergen.compiler.serving import HOME, copy_build, networks_of, write_pages
@@ -49,7 +49,7 @@ LIST = ROOT / "examples" / "gallery.json"
 DOCUMENTS = ROOT / "docs" / "gallery"
 BROWSERS = "webgl2-min,webgpu"
 PAGES = {"index.html": "gallery.html.j2", "viewer.html": HOME, "compare.html": "compare.html.j2"}
-CREDITS = "scikit-image (chelsea: CC0, astronaut: public domain, coffee: CC0)"
+CREDITS = "scikit-image (chelsea, coffee: CC0; astronaut: NASA, public domain)"
 FIGURES = "Results"  # the section of a README
 WIDTH, HEIGHT = 640, 400  # of a document's picture
 ANIMATED = (480, 300)
@@ -70,10 +70,25 @@ def noisy(picture: Image.Image) -> Image.Image:
     return Image.fromarray((np.asarray(picture) + noise).clip(0, 255).round().astype(np.uint8))
 
 
+def labelled(picture: Image.Image) -> Image.Image:
+    """Return a picture with three lines of text: level, tilted and small."""
+    labelled = picture.copy()
+    lines = ((36, 0, "white", (24, 18), "Two shots, no sugar"),
+             (26, 12, "#ffe9b0", (330, 300), "Table 7, please"),
+             (15, 0, "white", (28, 336), "open daily from 8 to 18"))  # fmt: skip
+    for size, angle, colour, place, text in lines:
+        font = ImageFont.load_default(size)
+        mask = Image.new("L", tuple(font.getbbox(text)[2:]))
+        ImageDraw.Draw(mask).text((0, 0), text, 255, font)
+        mask = mask.rotate(angle, Image.Resampling.BICUBIC, expand=True)
+        labelled.paste(colour, place, mask)
+    return labelled
+
+
 DAMAGES: dict[str, Callable[[Image.Image], Image.Image]] = {
     "halved": halved,
     "noisy": noisy,
-    "none": lambda picture: picture,
+    "labelled": labelled,
 }
 
 
@@ -105,17 +120,23 @@ class Entry:
         """The network's result, from its shaders on the GPU at hand."""
         height, width = self.before.height, self.before.width
         build = shadergen.compile_model(ROOT / self.model, input_size=f"{height}x{width}")
-        return build(self.before)
+        if self.kind == "picture":
+            return build(self.before)
+        rgb = np.asarray(self.before, np.float32).transpose(2, 0, 1)[np.newaxis] / 255  # NCHW
+        return Image.fromarray((build(rgb)[0, 0].clip(0, 1) * 255).round().astype(np.uint8))
 
     @property
     def figures(self) -> Markup:
-        """The section of the README with the figures, as HTML."""
-        readme = (ROOT / self.model.parent / "README.md").read_text(encoding="utf-8")
-        _, found, rest = readme.partition(f"\n## {FIGURES}\n")
+        """The section of the README with the figures, as HTML; empty without a README."""
+        path = ROOT / self.model.parent / "README.md"
+        if not path.exists():
+            return Markup()
+        _, found, rest = path.read_text(encoding="utf-8").partition(f"\n## {FIGURES}\n")
         if not found:
             sys.exit(f"{self.model.parent}/README.md has no section '{FIGURES}'")
         section = rest.partition("\n## ")[0]
-        return Markup(MarkdownIt("commonmark").enable("table").render(section))
+        html = MarkdownIt("commonmark").enable("table").render(section)
+        return Markup(html.replace("<th></th>", "<td></td>"))  # an empty heading heads nothing
 
     def commands(self) -> Iterator[str]:
         """Yield what makes and shows this network's build."""
