@@ -197,7 +197,7 @@ def enlarged(pixels: NDArray[Any], rows: tuple[int, int], size: tuple[int, int])
         )
         for c in range(pixels.shape[2])
     ]
-    return np.stack(planes, axis=2)
+    return np.stack(planes, axis=2).clip(0, 1)  # as other runtimes enlarge 8-bit pictures
 
 
 def with_source(
