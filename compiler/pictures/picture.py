@@ -180,24 +180,25 @@ def enlarged(pixels: NDArray[Any], rows: tuple[int, int], size: tuple[int, int])
         size: of the whole result.
     """
     pillow = extras.pillow()
-    height, width = pixels.shape[:2]
-    if (height, width) == size:
+    height = pixels.shape[0]
+    if pixels.shape[:2] == size:
         return as_floats(pixels[rows[0] : rows[1]])
     scale = height / size[0]
     margin = int(np.ceil(2 * max(scale, 1))) + 1  # what the kernel reads beyond
     first = max(0, int(rows[0] * scale) - margin)
     last = min(height, int(np.ceil(rows[1] * scale)) + margin)
     part = as_floats(pixels[first:last])
-    box = (0.0, rows[0] * scale - first, float(width), rows[1] * scale - first)
-    planes = [
-        np.asarray(
-            pillow.fromarray(np.ascontiguousarray(part[..., c])).resize(
-                (size[1], rows[1] - rows[0]), pillow.Resampling.BICUBIC, box
-            )
+    box = (0.0, rows[0] * scale - first, float(size[1]), rows[1] * scale - first)
+    planes = []
+    for c in range(pixels.shape[2]):
+        wide = pillow.fromarray(np.ascontiguousarray(part[..., c])).resize(
+            (size[1], len(part)), pillow.Resampling.BICUBIC
         )
-        for c in range(pixels.shape[2])
-    ]
-    return np.stack(planes, axis=2).clip(0, 1)  # as other runtimes enlarge 8-bit pictures
+        # Limited between the axes, too, as the other runtimes enlarge 8-bit pictures.
+        limited = pillow.fromarray(np.asarray(wide).clip(0, 1))
+        high = limited.resize((size[1], rows[1] - rows[0]), pillow.Resampling.BICUBIC, box)
+        planes.append(np.asarray(high).clip(0, 1))
+    return np.stack(planes, axis=2)
 
 
 def with_source(
