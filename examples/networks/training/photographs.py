@@ -69,7 +69,7 @@ HELD_OUT = (
         "scikit-image",
         "0.26.0",
         "pip",
-        "CC0 or public domain, see skimage/data/README.txt",
+        "CC0 or public domain, as the functions of skimage.data say",
         (
             *("data/astronaut.png", "data/camera.png", "data/chelsea.png", "data/coffee.png"),
             "data/rocket.jpg",
