@@ -12,7 +12,7 @@ EXPECTED = {
     "cmake": ["CMakeLists.txt"],
     "include": ["shadergen/shadergen.h", "shadergen/shadergen.hpp"],
     "web": ["auto.js"],
-    "samples": ["index.html"],
+    "samples": ["viewer.html.j2"],
     "networks": ["upscale/upscale.onnx"],
 }
 
