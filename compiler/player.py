@@ -20,6 +20,7 @@ from ..backends.user_shader.hooks import STAGES
 from ..errors import ShadergenError, reason
 from .pictures.files import write_result
 from .pictures.reading import SUFFIXES, read_picture
+from .running import VIDEOS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -136,6 +137,12 @@ def show(shader: Path, source: Path, output: Path) -> Shown:
         ShadergenError: SG0101, SG0501, SG0605 for files, SG0607 where FFmpeg cannot do it.
     """
     text = _text(shader)
+    if output.suffix.lower() in VIDEOS:
+        raise ShadergenError(
+            "SG0605",
+            f"'{output}' is a video, and run shows a user shader on one picture",
+            help="write the video with FFmpeg (docs/players.md), or run a build folder on it",
+        )
     if output.suffix.lower() not in SUFFIXES:
         supported = ", ".join(SUFFIXES)
         raise ShadergenError(
@@ -164,13 +171,19 @@ def show(shader: Path, source: Path, output: Path) -> Shown:
     return Shown(plan.passes, plan.size, elapsed)
 
 
-def measure(shaders: Sequence[Path], size: tuple[int, int], frames: int) -> list[Frames]:
+def measure(
+    shaders: Sequence[Path],
+    size: tuple[int, int],
+    frames: int,
+    progress: Callable[[str], None] = lambda step: None,
+) -> list[Frames]:
     """Return the times of user shaders, each after those of plain scaling to the same size.
 
     Args:
         shaders: the files.
         size: height and width of the pictures.
         frames: how many to measure.
+        progress: called with the name of what is measured next.
 
     Raises:
         ShadergenError: SG0101, SG0605 for files, SG0607 where FFmpeg cannot do it.
@@ -182,8 +195,10 @@ def measure(shaders: Sequence[Path], size: tuple[int, int], frames: int) -> list
         pixels = VIDEO_OF_RGB if plan.hook == "RGB" else VIDEO
         if (plan.size, pixels) not in scaled:
             scaled.add((plan.size, pixels))
+            progress("measuring plain scaling in FFmpeg")
             times = _times(None, pixels, size, plan.size, frames)
             found.append(Frames("", 0, plan.size, *times))
+        progress(f"measuring {shader} in FFmpeg, {2 * REPEATS} runs")
         times = _times(shader, pixels, size, plan.size, frames)
         found.append(Frames(str(shader), plan.passes, plan.size, *times))
     return found

@@ -277,7 +277,7 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
         accept = "accept" if " " in names else "accepts"
         echo(f"{names} {accept} {'all ' * (shaders > 1)}{count(shaders, 'shader')}")
     elif options.validate:
-        echo(f"{names} is not installed ({sources}), shaders were not validated")
+        echo(f"shaders were not validated: install {names} ({sources})")
 
 
 def _print_decisions(result: Compilation) -> None:

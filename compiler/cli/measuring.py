@@ -129,8 +129,7 @@ def _bench_user_shaders(
             supported="--json -, which prints",
         )
     with progress_line() as progress:
-        progress("running in FFmpeg")
-        found = measure(shaders, _size(size), frames)
+        found = measure(shaders, _size(size), frames, progress)
     if json_file is not None:
         print_json([asdict(f) for f in found])
         return

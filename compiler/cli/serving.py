@@ -41,7 +41,8 @@ def serve(builds: tuple[Path, ...], port: int, no_browser: bool, output: Path | 
 
     if output is not None:
         write_site(builds, output)
-        echo(f"{output}: a page for {count(len(builds), 'build')}; open it through a web server")
+        page = f"{output}: a page for {count(len(builds), 'build')}"
+        echo(f"{page}; see it with: python -m http.server -d {output}")
         return
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"

@@ -47,6 +47,14 @@ def refuse_foreign(name: str, head: bytes) -> None:
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         raise _refusal(name, "a Python pickle, perhaps a checkpoint of PyTorch", EXPORT)
 
+    if name.lower().endswith(".glsl") or b"//!hook" in text:
+        raise ShadergenError(
+            "SG0102",
+            f"'{name}' is a user shader, not a model",
+            supported=SUPPORTED,
+            help="shadergen run and bench take user shaders; give other commands the model",
+        )
+
 
 def refuse_torch(name: str, members: Iterable[str]) -> None:
     """Refuse a ZIP archive that PyTorch wrote, by its members.

@@ -26,6 +26,16 @@ def test_compiles_into_one_file(shadergen, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["net.glsl"]
     assert len(parse(output.read_text())) == 11
     assert "// license: MIT\n" in output.read_text()
+    assert output.read_text().startswith("// espcn_x2: upscales LUMA 2x in 11 passes\n")
+
+
+def test_suggests_compute_passes_for_long_files(shadergen, tmp_path):
+    network = Path(ESPCN).parents[1] / "networks" / "upscale" / "upscale.onnx"
+    flags = ("--target", "mpv", "-o", tmp_path / "net.glsl", "--no-validate")
+    hint = "--stage compute writes 16 channels per pass instead of 4"
+    assert hint in shadergen("compile", network, *flags).out
+    assert hint not in shadergen("compile", network, *flags, "--stage", "fragment").out
+    assert hint not in shadergen("compile", ESPCN, *flags).out
 
 
 def test_prints_json(shadergen, tmp_path):
@@ -161,6 +171,10 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
         shadergen("run", shader, gray, "-o", output, "--variant", "a").err
     )
     assert "cannot read" in shadergen("run", tmp_path / "no.glsl", gray, "-o", output).err
+    video = shadergen("run", shader, tmp_path / "a.mkv", "-o", tmp_path / "b.mkv").err
+    assert "shows a user shader on one picture" in video
+    assert "with FFmpeg" in video
+    assert "is a user shader, not a model" in shadergen("verify", shader).err
     assert "is not supported" in shadergen("run", shader, gray, "-o", tmp_path / "a.npz").err
     for arguments, why in {
         ("--warm-up", "3"): "--warm-up is not supported with user shaders",

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 LATEST_OPSET = 28
 
+# Names of graphs that PyTorch's exporters give to every network: the file's name says more.
+UNNAMED = ("", "main_graph", "torch_jit", "torch-jit-export")
+
 
 @dataclass(frozen=True)
 class Model:
@@ -91,7 +94,8 @@ def check_model(proto: ModelProto, folder: Path | None, name: str) -> Model:
         for info in (*proto.graph.value_info, *proto.graph.output)
         if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape")
     }
-    name = proto.graph.name or name
+    if proto.graph.name not in UNNAMED:
+        name = proto.graph.name
     return Model(name, folder, functions, inputs, declared, shapes, body, proto)
 
 
