@@ -12,6 +12,7 @@ from .picture_axes import picture_axes
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Output
     from ..passes.receptive_field import Reach
+    from .picture_axes import PictureAxes
 
 LARGEST = 16384  # number in the member, as no texture is larger
 
@@ -22,17 +23,18 @@ def receptive_field_members(graph: Graph) -> dict[str, dict[str, Any]]:
     Args:
         graph: after the mathematical passes.
     """
-    if len(graph.inputs) != 1:
+    found = picture_of(graph)
+    if found is None:
         return {}
     (source,) = graph.inputs
     port = source.port
-    found = picture_axes([source.shape[a] for a in port.axes], port.axes)
-    if found is None:
-        return {}
     rows = receptive_fields(graph, source, port.axes[found.row])
     columns = receptive_fields(graph, source, port.axes[found.column])
     members = {}
-    for output, row, column in zip(graph.outputs, rows, columns, strict=True):
+    for output in graph.outputs:
+        row, column = (
+            known.get(output.value) or Unbounded(output.name) for known in (rows, columns)
+        )
         member: dict[str, Any] = {"input": source.name}
         if isinstance(row, Unbounded):
             member["unbounded_by"] = row.layer
@@ -45,6 +47,14 @@ def receptive_field_members(graph: Graph) -> dict[str, dict[str, Any]]:
                 member = {"input": source.name, "unbounded_by": output.name}
         members[output.name] = member
     return members
+
+
+def picture_of(graph: Graph) -> PictureAxes | None:
+    """Return the axes of a graph's only input, if it is a picture, in the model's own order."""
+    if len(graph.inputs) != 1:
+        return None
+    (source,) = graph.inputs
+    return picture_axes([source.shape[a] for a in source.port.axes], source.port.axes)
 
 
 def _fits(axis: dict[str, Any]) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from ..backends.build_files import BuildFiles
 from ..backends.kernels import KernelFamilies, lower
-from ..backends.receptive_fields import receptive_field_members
 from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
@@ -49,6 +48,7 @@ from .option_parsing import parse_preprocessing
 from .options import Options
 from .provenance import provenance
 from .random_inputs import trial_inputs
+from .receptive_fields import proven_members
 from .tuning.coverage import coverage_notes
 from .user_shader import (
     as_dispatched,
@@ -64,11 +64,12 @@ from .user_shader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from onnx.onnx_ml_pb2 import ModelProto
 
     from ..ir.graph import Graph
+    from .receptive_fields import Larger
 
 GENERATOR = f"shadergen {__version__}"
 PLACED = {p.__name__ for p in PLACEMENT if p not in MATHEMATICS}  # passes after the mathematics
@@ -115,9 +116,12 @@ def import_model(model: Path | ModelProto, options: Options) -> Graph:
 
 
 def _import(
-    model: Path | ModelProto, options: Options, known: definitions.Definitions
+    model: Path | ModelProto,
+    options: Options,
+    known: definitions.Definitions,
+    replaced: Mapping[str, tuple[int, ...]] | None = None,
 ) -> tuple[Graph, list[str]]:
-    """Return the graph and the frontend's notes."""
+    """Return the graph and the frontend's notes; ``replaced`` are shapes of inputs."""
     dynamic = None
     if options.dynamic is not None:
         default = None if options.dynamic is True else options.dynamic
@@ -132,6 +136,7 @@ def _import(
         options.array_shapes,
         options.strings,
         dynamic,
+        replaced or {},
     )
     try:
         graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
@@ -198,6 +203,7 @@ def compile_graph(
     options: Options,
     progress: Callable[[str], None] = lambda step: None,
     observe: Callable[[str, Graph], None] = lambda step, graph: None,
+    larger: Larger | None = None,
 ) -> tuple[Graph, BuildFiles, Context]:
     """Compile an imported model in memory.
 
@@ -206,6 +212,8 @@ def compile_graph(
         options: see :class:`~.options.Options`.
         progress: called with the name of each step as it begins.
         observe: shown the graph after each pass.
+        larger: reads the model at another size, as :func:`.receptive_fields.proven_members` needs;
+            without it the schedule states no receptive fields.
 
     Returns:
         The graph as compiled, the build's contents, and the context with what each pass decided.
@@ -227,7 +235,7 @@ def compile_graph(
         observe(step, reached)
 
     graph = optimise(graph, context, observed, options.disable_pass)
-    fields = receptive_field_members(before_placement)
+    fields = proven_members(before_placement, larger) if larger else {}
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
     passes = lower(graph, target)
@@ -370,7 +378,10 @@ def _compile(
         with _explained(model, dump):
             progress("reading the model")
             imported, read = _import(model, options, known)
-            graph, files, context = compile_graph(imported, options, progress, observe)
+            larger = None
+            if options.package != "mpv":  # whose shaders have no schedule
+                larger = partial(larger_graph, model, options)
+            graph, files, context = compile_graph(imported, options, progress, observe, larger)
             decisions = tuple(context.decisions)
             calibrated = None
             if isinstance(context.samples, Samples):
@@ -384,6 +395,40 @@ def _compile(
         assert options.tuning is not None
         notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
     return Compilation(output, imported, graph, files, decisions, False, notes, calibrated)
+
+
+def larger_graph(
+    model: Path | ModelProto,
+    options: Options,
+    name: str,
+    shape: tuple[int, ...],
+    size: tuple[int, int],
+) -> Graph:
+    """Return the graph after the mathematical passes, with its only input of another size.
+
+    Args:
+        model: to read again.
+        options: of the build.
+        name: of the input.
+        shape: of the input, in the model's own order.
+        size: height and width in ``shape``.
+
+    Raises:
+        ShadergenError: when the model does not have this size.
+    """
+    options = replace(options, calibrate=None)
+    replaced = {}
+    if options.dynamic is None:
+        rest = {key: value for key, value in options.input_size.items() if key not in ("", name)}
+        options, replaced = replace(options, input_size=rest), {name: shape}
+    else:
+        options = replace(options, dynamic=size)
+    graph, _ = _import(model, options, definitions.read_all(options.define), replaced)
+    context = context_for(graph, options)
+    for step in MATHEMATICS:
+        if step.__name__ not in options.disable_pass:
+            graph = step(graph, context)
+    return graph
 
 
 @contextmanager

@@ -22,7 +22,8 @@ Real = Fraction | float
 class Line:
     """``slope * i + [low, high]``; the remainder repeats after ``period`` positions.
 
-    ``sized``: the bounds are those at the default sizes.
+    ``sized``: the bounds are those at the default sizes. ``ended``: not so at the first or the last
+    positions.
     """
 
     slope: Fraction
@@ -30,6 +31,7 @@ class Line:
     high: Real
     period: int = 1
     sized: bool = False
+    ended: bool = False
 
     @property
     def is_number(self) -> bool:

@@ -11,7 +11,8 @@ Both follow from the loop nests. The index of each load is a line in the positio
 
 Near the ends of an axis a nest may do something else: padding, clamped or mirrored indices, tables
 of weights that end. The positions where it does are counted, and the reach is made larger until it
-leaves the picture there. A tile then discards these positions at its inner borders.
+leaves the picture there. A tile then discards these positions at its inner borders. What an index
+reads there is computed position by position, and belongs to the reach, too.
 
 A value without a finite reach (global pooling, attention), or that knows its position (a table of
 positions), is :class:`Unbounded`, with the name of the layer. Dynamic dimensions count at the
@@ -72,8 +73,8 @@ class Unbounded:
 State = Reach | Unbounded | None  # None: the value does not depend on the input
 
 
-def receptive_fields(graph: Graph, source: Input, axis: int) -> tuple[Reach | Unbounded, ...]:
-    """Return the reach of every output along an axis of an input.
+def receptive_fields(graph: Graph, source: Input, axis: int) -> dict[Value, State]:
+    """Return the reach of every value along an axis of an input.
 
     Args:
         graph: after the mathematical passes: every operator has a loop nest.
@@ -91,7 +92,7 @@ def receptive_fields(graph: Graph, source: Input, axis: int) -> tuple[Reach | Un
         except PositionError:
             state = Unbounded(node.name)
         known |= dict.fromkeys(node.results, state)
-    return tuple(known.get(o.value) or Unbounded(o.name) for o in graph.outputs)
+    return known
 
 
 def _node(node: Node, known: Mapping[Value, State], extent: int) -> State:
@@ -230,6 +231,7 @@ class _Walk:
     ) -> None:
         self._nest, self._operands, self._states, self._shape = nest, operands, states, shape
         self._env: dict[str, Line] = {}
+        self._own = ""  # the name of the position
         self._before = self._after = 0  # positions at the ends where something else happens
         self._period = 1
         self._size = 1
@@ -249,7 +251,8 @@ class _Walk:
             o.name: Line(Fraction(0), Fraction(0), Fraction(n - 1))
             for o, n in zip(own, self._shape, strict=True)
         }
-        self._env[own[axis].name] = Line(Fraction(1), Fraction(0), Fraction(0))
+        self._own = own[axis].name
+        self._env[self._own] = Line(Fraction(1), Fraction(0), Fraction(0))
         for loop in self._nest.loops:
             self._env[loop.name] = (
                 DATA
@@ -346,6 +349,8 @@ class _Walk:
                 if line.slope <= 0 or line.sized or INFINITY in (-line.low, line.high):
                     raise PositionError
                 low, high = cast("Fraction", line.low), cast("Fraction", line.high)
+                if line.ended:
+                    low, high = self._with_ends(index, line.slope, (low, high), int(hint(size)))
                 found = Reach(
                     axis,
                     state.scale * line.slope,
@@ -370,6 +375,36 @@ class _Walk:
                 self._repeat(line.period)
         return found
 
+    def _with_ends(
+        self, index: Expr, slope: Fraction, bounds: tuple[Fraction, Fraction], size: int
+    ) -> tuple[Fraction, Fraction]:
+        """Return the bounds of a line's remainder, with those at the first and last positions.
+
+        ``size`` is that of the axis that is read.
+        """
+        low, high = bounds
+        kept = self._env, self._before, self._after, self._period
+        for i in {*range(self._before), *range(max(0, self._size - self._after), self._size)}:
+            self._env = {**kept[0], self._own: Line(Fraction(0), Fraction(i), Fraction(i))}
+            for binding in self._nest.bindings:
+                value = binding.value
+                if not isinstance(value, Load):
+                    self._env[binding.name] = self._line(expand(value))
+                elif kept[0].get(binding.name, DATA).slope:  # a table of positions
+                    self._env[binding.name] = self._entry(value.sources[0])
+            line = self._line(expand(index))
+            low = min(low, Fraction(max(line.low, 0)) - slope * i)
+            high = max(high, Fraction(min(line.high, size - 1)) - slope * i)
+        self._env, self._before, self._after, self._period = kept
+        return low, high
+
+    def _entry(self, source: Source) -> Line:
+        """Return an element of a vector of constants at one position."""
+        operand, line = self._operands[source.operand], self._line(expand(source.index[0]))
+        assert isinstance(operand, Constant)
+        entry = Fraction(int(operand.data[int(line.low)]))
+        return Line(Fraction(0), entry, entry)
+
     def _looked_up(self, source: Source) -> Line | None:
         """Return the line of a vector of constants, such as the starts of a resampling."""
         operand = self._operands[source.operand]
@@ -389,7 +424,7 @@ class _Walk:
         if not rest:
             return None
         self._ends(before, after)
-        return Line(slope, min(rest), max(rest), period)
+        return Line(slope, min(rest), max(rest), period, ended=before + after > 0)
 
     def _steady(self, line: Line) -> None:
         """Refuse a number that grows with the position."""
@@ -425,29 +460,31 @@ class _Walk:
 
     def _call(self, e: Call, args: list[Line]) -> Line:
         period = math.lcm(*(a.period for a in args)) if args else 1
-        sized = any(a.sized for a in args)
+        sized, ended = any(a.sized for a in args), any(a.ended for a in args)
         rule = RULES.get(e.function)
         if rule is not None:
             found = rule(*args)
             if found is not None:
-                return replace(found, period=math.lcm(period, found.period), sized=sized)
+                period = math.lcm(period, found.period)
+                return replace(found, period=period, sized=sized, ended=ended)
         if e.function in ("min", "max"):
             after = self._interior(difference(args[0], args[1]), equal=True)
             if after is not None:
                 larger = after if e.function == "max" else not after
                 chosen = args[0] if larger else args[1]
-                return replace(chosen, period=period)
+                return replace(chosen, period=period, ended=True)
         if e.function in ("lt", "le", "eq"):
             after = self._interior(difference(args[0], args[1]))
             if after is not None:
                 truth = Fraction(int(e.function != "eq" and not after))
-                return Line(Fraction(0), truth, truth, period)
+                return Line(Fraction(0), truth, truth, period, ended=True)
         if e.function == "where":
             condition, a, b = args
             if condition.is_number:
-                return replace(a if condition.low else b, period=period)
+                return replace(a if condition.low else b, period=period, ended=ended)
             if a.slope == b.slope:
-                return Line(a.slope, min(a.low, b.low), max(a.high, b.high), period, sized)
+                low, high = min(a.low, b.low), max(a.high, b.high)
+                return Line(a.slope, low, high, period, sized, ended)
         if any(a.slope for a in args):
             raise PositionError
         return replace(DATA, period=period)

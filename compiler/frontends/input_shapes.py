@@ -77,6 +77,8 @@ def resolve_shape(
     Raises:
         ShadergenError: SG0204 when a size is missing, SG0301 when it contradicts the model.
     """
+    if name in request.replaced:
+        return request.replaced[name]
     image = _spatial(shape, spatial) if len(shape) == MAP_RANK else None
     if request.dynamic is not None and image is not None and name not in request.sizes:
         told = told or image != spatial  # by which axes are dynamic

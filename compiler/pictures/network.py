@@ -211,8 +211,8 @@ class PictureNetwork:
             help = "compile the model again"
         elif field.unbounded_by:
             why = (
-                f"layer '{field.unbounded_by}' reads the whole picture or knows positions, so "
-                "tiles would not give the network's result"
+                f"layer '{field.unbounded_by}' reads the whole picture, or depends on positions or "
+                "on the picture's size, so tiles would not give the network's result"
             )
             help = f"compile with --input-size dynamic or --input-size {own}"
         else:

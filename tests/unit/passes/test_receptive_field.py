@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
 from math import floor
 from typing import Any
 
@@ -10,9 +12,9 @@ import onnxruntime as ort
 import pytest
 from support.onnx_models import model, node, normal
 
-from shadergen.backends.receptive_fields import receptive_field_members
-from shadergen.compiler.driver import context_for, import_model
+from shadergen.compiler.driver import context_for, import_model, larger_graph
 from shadergen.compiler.options import Options
+from shadergen.compiler.receptive_fields import proven_members
 from shadergen.passes.pipeline import MATHEMATICS
 
 TILE, WHOLE = (32, 48), (80, 112)
@@ -29,16 +31,17 @@ def resize(x: str, mode: str, y: str = "y", **attributes: Any) -> Any:
 
 
 def proto_of(nodes: Any, inits: dict[str, Any], size: Any) -> Any:
-    return model(nodes, {**KERNEL, **inits}, {"x": (1, 3, *size)}, 17)
+    return model(nodes, {**KERNEL, **inits}, {"x": (1, 3, *size)}, 19)
 
 
-def member_of(nodes: Any, inits: dict[str, Any], size: Any = TILE) -> Any:
-    options = Options()
-    graph = import_model(proto_of(nodes, inits, size), options)
+def member_of(nodes: Any, inits: dict[str, Any], size: Any = TILE, dynamic: bool = False) -> Any:
+    options = Options(dynamic=size) if dynamic else Options()
+    proto = proto_of(nodes, inits, ("h", "w") if dynamic else size)
+    graph = import_model(proto, options)
     context = context_for(graph, options)
     for step in MATHEMATICS:
         graph = step(graph, context)
-    return receptive_field_members(graph)["y"]
+    return proven_members(graph, partial(larger_graph, proto, options))["y"]
 
 
 def reach(member: Any) -> tuple[int, ...]:
@@ -55,6 +58,16 @@ BOUNDED: dict[str, tuple[Any, dict[str, Any], tuple[int, ...]]] = {
         [node("Pad", "x", "p", outputs=("t",), mode="reflect"), conv("t", "y", pads=[0] * 4)],
         {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1])},
         (1, 1, 1, 1, 1),
+    ),
+    "mirrored alone": (
+        node("Pad", "x", "p", mode="reflect"),
+        {"p": np.array([0, 0, 3, 3, 0, 0, 3, 3])},
+        (1, 1, 9, 3, 1),
+    ),
+    "cropped by as much": (
+        node("Slice", "x", "p", "q", "a"),
+        {"p": np.array([2, 2]), "q": np.array([-2, -2]), "a": np.array([2, 3])},
+        (1, 1, 0, 2, 1),
     ),
     "transposed": (
         node("ConvTranspose", "x", "w", "b", strides=[2, 2], pads=[1] * 4, output_padding=[1, 1]),
@@ -77,7 +90,40 @@ BOUNDED: dict[str, tuple[Any, dict[str, Any], tuple[int, ...]]] = {
         (1, 1, 4, 4, 2),
     ),
 }  # fmt: skip
+TRIPLED = {**UPSAMPLED, "scales": np.array([1, 1, 3, 3], np.float32)}
+ALIGNED = {"coordinate_transformation_mode": "align_corners"}
+BOTH = {"axes": np.array([2, 3])}
+BY_SIZE: dict[str, tuple[Any, dict[str, Any]]] = {  # what the picture's own size decides
+    "aligned corners": (resize("x", "linear", **ALIGNED), TRIPLED),
+    "aligned corners, cubic": (resize("x", "cubic", **ALIGNED), TRIPLED),
+    "one size": (
+        node("Resize", "x", "", "", "sizes", mode="linear"),
+        {"sizes": np.array([1, 3, 64, 96])},
+    ),
+    "the last rows": (
+        node("Slice", "x", "p", "q", "axes"),
+        {**BOTH, "p": np.array([-20, -20]), "q": np.array([1 << 40, 1 << 40])},
+    ),
+    "the first rows": (
+        node("Slice", "x", "p", "q", "axes"),
+        {**BOTH, "p": np.array([0, 0]), "q": np.array([20, 20])},
+    ),
+    "the centre": (
+        [node("Shape", "x", outputs=("s",), start=2), node("Sub", "s", "side", outputs=("d",)),
+         node("Div", "d", "two", outputs=("p",)), node("Add", "p", "side", outputs=("q",)),
+         node("Slice", "x", "p", "q", "axes")],
+        {**BOTH, "side": np.array([20, 20]), "two": np.array([2, 2])},
+    ),
+    "a picture below itself": (node("Concat", "x", "x", axis=2), {}),
+    "rolled": (
+        [node("Slice", "x", "p", "q", "a", outputs=("t",)),
+         node("Slice", "x", "z", "p", "a", outputs=("u",)), node("Concat", "t", "u", axis=2)],
+        {"p": np.array([-1]), "q": np.array([1 << 40]), "z": np.array([0]), "a": np.array([2])},
+    ),
+    "wrapped": (node("Pad", "x", "p", mode="wrap"), {"p": np.array([0, 0, 3, 3, 0, 0, 3, 3])}),
+}  # fmt: skip
 UNBOUNDED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "aligned corners, nearest": (resize("x", "nearest", **ALIGNED), TRIPLED),
     "global pooling": ([node("GlobalAveragePool", "x", outputs=("t",)), node("Mul", "x", "t")], {}),
     "instance norm": (node("InstanceNormalization", "x", "b", "b"), {}),
     "positions": (node("Add", "x", "p"), {"p": normal(1, 1, *TILE)}),
@@ -102,28 +148,33 @@ def test_the_reach_of_a_network_follows_from_its_loop_nests(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-def test_elements_of_a_tile_with_their_reach_inside_are_those_of_the_whole(name: str) -> None:
+def test_elements_of_a_tile_that_read_it_or_beyond_the_picture_are_those_of_the_whole(
+    name: str,
+) -> None:
     nodes, inits, _ = BOUNDED[name]
     member = member_of(nodes, inits)
     session = ort.InferenceSession(proto_of(nodes, inits, ("h", "w")).SerializeToString())
     x = normal(1, 3, *WHOLE)
     (whole,) = session.run(None, {"x": x})
-    corner = [-(-15 // member[side]["period"]) * member[side]["period"] for side in SIDES]
-    rows, columns = (slice(c, c + t) for c, t in zip(corner, TILE, strict=True))
-    (tile,) = session.run(None, {"x": x[:, :, rows, columns]})
-    kept, same = [], []
-    for side, start, size, axis in zip(SIDES, corner, TILE, (2, 3), strict=True):
-        p, q = member[side]["scale"]
-        inside = [
-            i for i in range(tile.shape[axis])
-            if floor(i * p / q) >= member[side]["before"]
-            and floor(i * p / q) + member[side]["after"] < size
-        ]  # fmt: skip
-        assert len(inside) * p / q > size / 2
-        kept.append(inside)
-        same.append([i + start * q // p for i in inside])
-    found, expected = tile[:, :, kept[0]][..., kept[1]], whole[:, :, same[0]][..., same[1]]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    inner = [-(-15 // member[side]["period"]) * member[side]["period"] for side in SIDES]
+    starts = [(0, i, w - t) for i, w, t in zip(inner, WHOLE, TILE, strict=True)]  # borders, too
+    for corner in product(*starts):
+        rows, columns = (slice(c, c + t) for c, t in zip(corner, TILE, strict=True))
+        (tile,) = session.run(None, {"x": x[:, :, rows, columns]})
+        kept, same = [], []
+        for side, start, size, axis in zip(SIDES, corner, TILE, (2, 3), strict=True):
+            p, q = member[side]["scale"]
+            first, last = start == 0, start + size == WHOLE[axis - 2]
+            inside = [
+                i for i in range(tile.shape[axis])
+                if (first or floor(i * p / q) >= member[side]["before"])
+                and (last or floor(i * p / q) + member[side]["after"] < size)
+            ]  # fmt: skip
+            assert len(inside) * p / q > size / 2
+            kept.append(inside)
+            same.append([i + start * q // p for i in inside])
+        found, expected = tile[:, :, kept[0]][..., kept[1]], whole[:, :, same[0]][..., same[1]]
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 SIDES = ("height", "width")
@@ -136,9 +187,23 @@ def test_layers_that_see_the_whole_picture_are_named(name: str) -> None:
     assert member["unbounded_by"]
 
 
-def test_a_picture_below_itself_is_as_far_away_as_the_picture_is_high() -> None:
-    height = member_of(node("Concat", "x", "x", axis=2), {})["height"]
-    assert max(height["before"], height["after"]) >= TILE[0]
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("name", BY_SIZE)
+def test_what_depends_on_the_size_of_the_picture_is_unbounded_in_every_build(
+    name: str, dynamic: bool
+) -> None:
+    member = member_of(*BY_SIZE[name], (33, 33), dynamic)
+    assert member == {"input": "x", "unbounded_by": "y"}
+
+
+def test_the_layer_whose_reach_differs_at_another_size_is_named() -> None:
+    nodes = [conv("x", "t"), resize("t", "linear", "u", **ALIGNED), conv("u", "y")]
+    assert member_of(nodes, TRIPLED)["unbounded_by"] == "u"
+
+
+def test_a_model_of_one_size_only_is_unbounded() -> None:
+    inits = {"shape": np.array([1, 3, *TILE])}
+    assert member_of(node("Reshape", "x", "shape"), inits)["unbounded_by"] == "y"
 
 
 def test_a_turned_picture_has_its_rows_along_the_other_axis() -> None:
@@ -148,9 +213,4 @@ def test_a_turned_picture_has_its_rows_along_the_other_axis() -> None:
 
 def test_a_dynamic_build_has_the_reach_of_a_fixed_one() -> None:
     nodes, inits, _ = BOUNDED["nearest and back"]
-    options = Options(dynamic=True)
-    graph = import_model(proto_of(nodes, inits, ("h", "w")), options)
-    context = context_for(graph, options)
-    for step in MATHEMATICS:
-        graph = step(graph, context)
-    assert receptive_field_members(graph)["y"] == member_of(nodes, inits)
+    assert member_of(nodes, inits, dynamic=True) == member_of(nodes, inits)
