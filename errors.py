@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+EXIT_DIFFERS = 1  # of ``verify`` and ``diff``
 EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70
 

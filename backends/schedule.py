@@ -53,6 +53,11 @@ def label(name: str) -> str:
     return f"{fit}#{digest[:8]}"
 
 
+def tensor_of(name: str) -> str:
+    """Return the tensor of a GPU pass: a pass that writes some of its layers is ``conv[0:2]``."""
+    return re.sub(r"\[\d+:\d+\]$", "", name)
+
+
 def schedule(
     graph: Graph,
     passes: Sequence[GpuPass],

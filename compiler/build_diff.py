@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..backends.devices.gpus import GPUS
 from ..backends.dialects.language import without_comments
+from ..backends.schedule import tensor_of
 from ..errors import ShadergenError
 from ..runtime_glue.python.files import read_shader
 from ..runtime_glue.python.loading import check_schedule
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IGNORED = ("generator", "sha256", "version")  # members that say who wrote a schedule, and how
-COUNTED = ("passes", "textures", "buffers", "weights")  # members that other lines describe
+OF_STEPS = ("passes", "textures", "buffers")  # members that the changes of steps stand for
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class BuildDiff:
         before: figures of the first build.
         after: of the second.
         changes: of the GPU passes, in the order of the builds.
-        members: further members of the schedules that differ, such as "inputs".
+        members: of the schedules that differ, such as "inputs"; without "weights", and with changes
+            without ``OF_STEPS``.
         same_weights: whether the weights are the same.
         shaders: unified differences of the shaders, line by line.
     """
@@ -151,14 +152,13 @@ def diff_builds(
     gpus = GPUS if profile is None else gpus_of(profile)
     a, b = _read(first, variant), _read(second, variant)
     changes = tuple(_changes(a.steps, b.steps))
-    members = tuple(
+    differing = {
         name
-        for name in sorted({*a.document, *b.document} - {*IGNORED, *COUNTED})
+        for name in {*a.document, *b.document}.difference(IGNORED)
         if a.document.get(name) != b.document.get(name)
-    )
-    if not changes and any(a.document[m] != b.document[m] for m in ("passes", "textures")):
-        members += tuple(m for m in ("passes", "textures") if a.document[m] != b.document[m])
-    same = a.document["weights"] == b.document["weights"]
+    }
+    members = tuple(sorted(differing - {"weights", *(OF_STEPS if changes else ())}))
+    same = "weights" not in differing
     needed = profile is not None
     return BuildDiff(
         _totals(a, gpus, needed),
@@ -185,9 +185,11 @@ def _read(folder: Path, variant: str | None) -> _Side:
 
 def _steps(data: Mapping[str, Any], shaders: Mapping[str, str]) -> dict[str, Step]:
     textures = {t["name"]: t for t in data["textures"]}
+    writing: dict[str, list[Any]] = {}
+    for p in data["passes"]:
+        writing.setdefault(tensor_of(p["name"]), []).append(p)
     found = {}
-    for name, group in groupby(data["passes"], key=_tensor):
-        passes = list(group)
+    for name, passes in writing.items():
         paths = tuple(dict.fromkeys(p["shader"] for p in passes))
         t = textures[passes[0]["writes"][0]["texture"]]
         kernels = dict.fromkeys(f"{p['stage']} {p['kernel']}" for p in passes)
@@ -204,12 +206,6 @@ def _steps(data: Mapping[str, Any], shaders: Mapping[str, str]) -> dict[str, Ste
             tuple(without_comments(shaders[path]) for path in paths),
         )
     return found
-
-
-def _tensor(p: Mapping[str, Any]) -> str:
-    """Return the tensor that a pass writes: a pass of some of its planes is named ``conv[0:2]``."""
-    name, bracket, planes = str(p["name"]).rpartition("[")
-    return name if bracket and planes.rstrip("]").replace(":", "").isdigit() else str(p["name"])
 
 
 def _changes(before: Mapping[str, Step], after: Mapping[str, Step]) -> Iterator[Change]:

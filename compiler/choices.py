@@ -42,4 +42,5 @@ OPTIONAL_PASSES = (  # those of ``passes.pipeline.OPTIONAL``
 EMBEDDINGS = ("c",)
 PACKAGES = ("build", "mpv")
 RUNTIMES = ("auto", "gles", "webgpu")
+SCALES = ("channel", "layer")  # of ``view``: what the range of colours is of
 REFERENCES = ("auto", "onnxruntime", "keras", "tensorflow", "numpy")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError, reason
 from . import extras
 from .choices import RUNTIMES
 from .driver import compile_model
 from .installed import FOLDERS
 from .options import Options
+from .own_folders import OwnFolder, as_png
 from .pictures.reading import from_pillow, read_picture
 from .pictures.writing import to_pillow
 from .runtimes import check_runtime, default_device, shared_context
@@ -32,6 +32,7 @@ PHOTOGRAPH = FOLDERS["networks"] / "upscale" / "astronaut.png"
 DETAIL = (146, 60, 306, 200)  # of the photograph: left, top, right, bottom
 ZOOM = 3
 GAP, LABEL = 6, 26  # pixels between the details and above them
+_BUILD = ("build",)  # folders that the compiler checks and replaces
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,18 @@ def demonstrate(
         progress: called with the name of each step as it begins.
 
     Raises:
-        ShadergenError: SG0501 where the folder cannot be written, SG06xx where nothing can run.
+        ShadergenError: SG0501 where the folder cannot be written or holds other files, SG06xx where
+            nothing can run.
     """
     check_runtime(runtime)
+    folder = OwnFolder(output, "shadergen demo", "demo.json", "name another folder with -o", _BUILD)
+    folder.check()
     resampling = extras.pillow().Resampling
     context = shared_context(RUNTIMES[1:] if runtime == "auto" else [runtime], adapter)
     photograph = to_pillow(read_picture(PHOTOGRAPH).colours)
     half = photograph.resize((photograph.width // 2, photograph.height // 2), resampling.BICUBIC)
 
-    build = output / "build"
+    build = output / _BUILD[0]
     options = Options(
         device=default_device(context.runtime), input_size={"": (half.height, half.width)}
     )
@@ -107,13 +111,10 @@ def demonstrate(
         "network": network,
         "original": photograph,
     }
-    sheet = side_by_side(details, DETAIL, ZOOM)
-    try:
-        for name, image in named.items():
-            image.save(output / f"{name}.png")
-        sheet.save(output / "side-by-side.png")
-    except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error)) from None
+    images = named | {"side-by-side": side_by_side(details, DETAIL, ZOOM)}
+    files = {f"{name}.png": as_png(image) for name, image in images.items()}
+    psnr = {name: _psnr(named[name], photograph) for name in ("bicubic", "network")}
+    folder.replace(files, {"psnr": psnr})
     schedule = compiled.files.schedule
     return Demonstration(
         size=(photograph.height, photograph.width),
@@ -124,7 +125,7 @@ def demonstrate(
         renderer=str(context.info().renderer),
         first_milliseconds=(first - start) * 1e3,
         frame_milliseconds=(second - first) * 1e3,
-        psnr={name: _psnr(named[name], photograph) for name in ("bicubic", "network")},
+        psnr=psnr,
         picture=output / "side-by-side.png",
     )
 

@@ -24,9 +24,10 @@ from ..backends.variants import with_variants
 from ..backends.writer import check_replaceable, write_build
 from ..errors import InternalError, ShadergenError, count, require_inputs
 from ..ir import algebra, evaluation, expr
+from ..ir.verifier import Sound
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.choose_kernels import choose_kernels
-from ..passes.pipeline import MATHEMATICS, PLACEMENT, optimise, to_nchw
+from ..passes.pipeline import MATHEMATICS, place, simplify, to_nchw
 from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
 from ..runtime_glue.python.loading import check_schedule
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from .receptive_fields import Larger
 
 GENERATOR = f"shadergen {__version__}"
-PLACED = {p.__name__ for p in PLACEMENT if p not in MATHEMATICS}  # passes after the mathematics
 # What is kept of expressions: their sizes hold the shape environment of a model.
 KEPT = (algebra.fold, evaluation.check, evaluation.expand, expr.variables, operand_counts)
 
@@ -224,18 +224,10 @@ def compile_graph(
     """
     context = context_for(graph, options)
     progress("optimising")
-    before_placement = graph
-    placed = False
-
-    def observed(step: str, reached: Graph) -> None:
-        nonlocal before_placement, placed
-        placed |= step in PLACED
-        if not placed:
-            before_placement = reached
-        observe(step, reached)
-
-    graph = optimise(graph, context, observed, options.disable_pass)
-    fields = proven_members(before_placement, larger) if larger else {}
+    sound = Sound()
+    graph = simplify(graph, context, observe, options.disable_pass, sound)
+    fields = proven_members(graph, larger) if larger else {}
+    graph = place(graph, context, observe, options.disable_pass, sound)
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
     passes = lower(graph, target)

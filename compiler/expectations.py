@@ -111,7 +111,7 @@ def _run_reference(
         return oracle.run(inputs)
     except ShadergenError:
         raise
-    except Exception as error:  # any failure of somebody else's code
+    except Exception as error:  # any failure of the framework
         if oracle.name == "numpy":
             raise
         raise ShadergenError(

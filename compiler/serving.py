@@ -1,7 +1,7 @@
 """A site that shows builds in a browser: the pages of examples/web, the web runtime, the builds.
 
-Of a build there are the files that its schedule names, and only where they are regular files in its
-own folder: what else lies there, or a link leads to, is nobody else's business.
+Of a build, only the files that its schedule names are served, and only regular files in its folder:
+no other files, and no targets of links.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def verify_model(
 
     Raises:
         ShadergenError: when the model cannot be compiled, run, or referred to; SG0301 with an
-            external input, of which nobody but the application has frames.
+            external input, whose frames only the application has.
     """
     with verifying(model, options, reference, seed, given, progress, runtime, adapter) as done:
         return done.report

@@ -104,22 +104,62 @@ def optimise(
     observe: Callable[[str, Graph], None] = lambda name, graph: None,
     disabled: Collection[str] = (),
 ) -> Graph:
-    """Run every pass in order, verify after each, and show each result to ``observe``.
+    """Run every pass: :func:`simplify`, then :func:`place`."""
+    sound = Sound()
+    graph = simplify(graph, context, observe, disabled, sound)
+    return place(graph, context, observe, disabled, sound)
+
+
+def simplify(
+    graph: Graph,
+    context: Context,
+    observe: Callable[[str, Graph], None] = lambda name, graph: None,
+    disabled: Collection[str] = (),
+    sound: Sound | None = None,
+) -> Graph:
+    """Run the mathematical passes in order, verify after each, and show each result to ``observe``.
 
     Args:
         graph: as imported.
         context: of all passes.
         observe: shown the name of each pass, and the graph after it.
         disabled: names of ``OPTIONAL`` passes to leave out.
+        sound: the same for :func:`place`, so that it verifies only what it changes.
+
+    Raises:
+        InternalError: when a pass breaks the graph.
+    """
+    sound = sound or Sound()
+    verify(graph, sound)
+    observe("import", graph)
+    return _run(MATHEMATICS, graph, context, observe, disabled, sound)
+
+
+def place(
+    graph: Graph,
+    context: Context,
+    observe: Callable[[str, Graph], None] = lambda name, graph: None,
+    disabled: Collection[str] = (),
+    sound: Sound | None = None,
+) -> Graph:
+    """Choose kernels and textures for a graph from :func:`simplify`; the arguments are the same.
 
     Raises:
         ShadergenError: when the graph does not fit the target.
         InternalError: when a pass breaks the graph.
     """
-    sound = Sound()
-    verify(graph, sound)
-    observe("import", graph)
-    for step in PIPELINE:
+    return _run(PLACEMENT, graph, context, observe, disabled, sound or Sound())
+
+
+def _run(
+    steps: tuple[Callable[[Graph, Context], Graph], ...],
+    graph: Graph,
+    context: Context,
+    observe: Callable[[str, Graph], None],
+    disabled: Collection[str],
+    sound: Sound,
+) -> Graph:
+    for step in steps:
         if step.__name__ not in disabled:
             graph = step(graph, context)
         elif step is allocate_textures:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from ...errors import EXIT_DIFFERS
 from .help import command
 from .output import bytes_text, echo, new_table, print_json, print_table, short_text, si_text
-from .verifying import EXIT_DIFFERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @command(
     short_help="Show what differs between two builds.",
-    epilog="Example: [bold]shadergen diff before/ after/ --glsl[/bold]",
+    epilog="Example: [bold]shadergen diff before/ after/ --shaders[/bold]",
 )
 @click.argument("first", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("second", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--glsl", is_flag=True, help="Also print the differences of the shaders, unified.")
+@click.option("--shaders", is_flag=True, help="Also print the differences of the shaders, unified.")
 @click.option(
     "--device",
     metavar="PROFILE",
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--variant", metavar="NAME", help="Compare this variant of both builds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def diff(
-    first: Path, second: Path, glsl: bool, device: str | None, variant: str | None, as_json: bool
+    first: Path, second: Path, shaders: bool, device: str | None, variant: str | None, as_json: bool
 ) -> None:
     """Show what differs between two builds: GPU passes, work, memory, estimated times, shaders.
 
@@ -46,26 +46,26 @@ def diff(
 
     found = diff_builds(first, second, device, variant)
     if as_json:
-        print_json(_data(found, glsl))
+        print_json(_data(found, shaders))
     elif found.is_equal:
         echo("the builds are equal")
     else:
         _print_changes(found)
         _print_totals(found, device is not None)
-        if glsl:
+        if shaders:
             echo(*found.shaders)
     if not found.is_equal:
         sys.exit(EXIT_DIFFERS)
 
 
-def _data(found: BuildDiff, glsl: bool) -> dict[str, Any]:
-    """Return the differences as data for JSON, without shaders' texts but for ``glsl``."""
+def _data(found: BuildDiff, shaders: bool) -> dict[str, Any]:
+    """Return the differences as data for JSON, without shaders' texts but for ``shaders``."""
     data = asdict(found) | {"equal": found.is_equal}
     for entry, change in zip(data["changes"], found.changes, strict=True):
         entry["kind"] = change.kind
         for side in filter(None, (entry["before"], entry["after"])):
             del side["sources"]
-    if not glsl:
+    if not shaders:
         del data["shaders"]
     return data
 
@@ -84,7 +84,7 @@ def _print_changes(found: BuildDiff) -> None:
     if not found.same_weights:
         echo("the weights differ")
     if found.shaders and not found.changes:
-        echo("the shaders differ in comments or in order only: --glsl shows them")
+        echo("the shaders differ in comments or in order only: --shaders shows them")
 
 
 def _described(step: Step) -> str:

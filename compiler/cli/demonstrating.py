@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     default="demo",
     show_default=True,
     type=click.Path(path_type=Path),
-    help="Folder for the build and the pictures.",
+    help="Folder for the build and the pictures; replaces an earlier demo there.",
 )
 @click.option("--no-open", is_flag=True, help="Do not open the result in a viewer.")
 @runtime_options("auto: the first one that runs here; the network is compiled for it.")

@@ -9,7 +9,13 @@ import traceback
 import rich_click as click
 
 from ... import __version__
-from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
+from ...errors import (
+    EXIT_DIFFERS,
+    EXIT_INTERNAL_ERROR,
+    EXIT_USER_ERROR,
+    InternalError,
+    ShadergenError,
+)
 from .comparing import diff
 from .compiling import compile_command
 from .demonstrating import demo
@@ -22,7 +28,7 @@ from .reporting import report
 from .running import run
 from .serving import serve
 from .tuning import tune
-from .verifying import EXIT_DIFFERS, verify
+from .verifying import verify
 from .viewing import view
 
 ISSUES = "please report it, with the model or the IR named above"

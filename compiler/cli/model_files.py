@@ -66,7 +66,7 @@ def model_file(model: Path) -> Iterator[Path]:
 def keep_making(
     make: Callable[[], Any], model: Path, others: Iterable[Path], wait: Callable[[float], Any]
 ) -> None:
-    """Make something of a model, and again whenever a file changed, until interrupted.
+    """Call a function with a model, and again whenever a file changes, until interrupted.
 
     Watched are the model, files beside it that start with its name (external data of ONNX), and
     ``others``. They are looked at four times a second: that needs no package, and works on network

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ...errors import ShadergenError
+from ...errors import EXIT_DIFFERS, ShadergenError
 from ..choices import REFERENCES
 from .help import command
-from .looking import bisection_data, bisection_lines, layers_data, print_layers
+from .layer_texts import bisection_data, bisection_lines, layers_data, print_layers
 from .model_files import model_argument, model_file
 from .options import compile_options, is_given, runtime_options, to_options
 from .output import echo, new_table, passes_text, print_json, print_table, progress_line
 
 if TYPE_CHECKING:
     from ..verification import Report
-
-EXIT_DIFFERS = 1
 
 
 @command(
@@ -63,7 +61,8 @@ EXIT_DIFFERS = 1
     "--heat-maps",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="With --layers: write the errors of each tensor as a PNG to this folder.",
+    help="With --layers: write the errors of each tensor as a PNG to this folder; replaces earlier "
+    "heat maps there.",
 )
 @click.option(
     "--bisect",

@@ -9,11 +9,11 @@ from typing import Any
 
 import rich_click as click
 
+from ..choices import SCALES
 from .help import command
 from .options import compile_options, is_given, model_or_build, runtime_options, to_options
 from .output import bytes_text, echo, progress_line
 
-SCALES = ("channel", "layer")
 # Options of the command that a build takes.
 OF_BUILDS = {
     "path",

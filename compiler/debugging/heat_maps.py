@@ -7,13 +7,12 @@ and more.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ShadergenError, reason
 from ..extras import pillow
+from ..own_folders import OwnFolder, as_png, png_names
 from .sheets import as_maps, columns_of, enlarged, enlargement, most_maps, sheet
 
 if TYPE_CHECKING:
@@ -59,37 +58,27 @@ def check_heat_maps(folder: Path) -> None:
     """Find out before the work whether heat maps can be written.
 
     Raises:
-        ShadergenError: SG0501 if the name is a file's, SG0606 without Pillow.
+        ShadergenError: SG0501 for a file or a folder of other files, SG0606 without Pillow.
     """
     pillow()
-    if folder.exists() and not folder.is_dir():
-        raise ShadergenError(
-            "SG0501",
-            f"'{folder}' is not a folder",
-            help="name a folder with --heat-maps",
-        )
+    _folder(folder).check()
 
 
-def write_heat_maps(tensors: Sequence[LayerError], folder: Path) -> list[str]:
-    """Write a PNG for each tensor and return the files' names; a file of the name is replaced.
+def write_heat_maps(tensors: Sequence[LayerError], folder: Path) -> None:
+    """Write a PNG for each tensor that has elements, and the errors in ``layers.json``.
 
     Raises:
         ShadergenError: SG0501.
     """
-    names = []
-    digits = len(str(len(tensors) - 1))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for k, tensor in enumerate(tensors):
-            if tensor.errors.size:
-                stem = re.sub(r"[^A-Za-z0-9]+", "_", tensor.name).strip("_")[:40] or "tensor"
-                names.append(f"{k:0{digits}d}_{stem}.png")
-                pillow().fromarray(heat_map(tensor)).save(folder / names[-1])
-    except OSError as error:
-        raise ShadergenError(
-            "SG0501",
-            f"cannot write to '{folder}'",
-            why=reason(error),
-            help="choose another folder with --heat-maps",
-        ) from None
-    return names
+    names = png_names([t.name for t in tensors])
+    pairs = [(n, t) for n, t in zip(names, tensors, strict=True) if t.errors.size]
+    entries = [
+        {"file": n, "name": t.name, "max_error": t.max_error, "bound": t.bound} for n, t in pairs
+    ]
+    files = {n: as_png(pillow().fromarray(heat_map(t))) for n, t in pairs}
+    _folder(folder).replace(files, {"tensors": entries})
+
+
+def _folder(folder: Path) -> OwnFolder:
+    help = "name another folder with --heat-maps"
+    return OwnFolder(folder, "shadergen verify --heat-maps", "layers.json", help)

@@ -63,7 +63,7 @@ def _wrong(verified: Verification, options: Options, names: list[str]) -> Iterat
     """Yield the values that differ; those that cannot be outputs are passed over."""
     try:
         yield from _compared(verified, replace(options, outputs=tuple(names)))
-    except Exception:  # of the frontend, or of somebody else's loader
+    except Exception:  # of the frontend, or of the framework's loader
         half = len(names) // 2
         if half:
             yield from _wrong(verified, options, names[:half])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ...backends.schedule import label
+from ...backends.schedule import label, tensor_of
 from ...ir.dimensions import with_hints
 from ...ir.types import LANES
 
@@ -72,7 +72,7 @@ def stored_tensors(compiled: Compilation) -> tuple[Stored, ...]:
         whole = len(gpu_pass.layers) == node.result.type.layers
         found.append(
             Stored(
-                entry["name"] if whole else entry["name"].rpartition("[")[0],
+                entry["name"] if whole else tensor_of(entry["name"]),
                 node.result,
                 entry["writes"][0]["texture"],
                 node.result.type.first_layer,

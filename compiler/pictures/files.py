@@ -260,7 +260,7 @@ def run_folder(
 
 
 def _quiet(step: str, done: int, total: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 def failed(errors: Sequence[ShadergenError], total: int) -> ShadergenError:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ...runtime_glue.python.schedule import Build
 
-SCALES = ("channel", "layer")  # what the range of colours is of
 ASPECT = 3.0  # of a sheet: its width for its height
 PIXELS = 4_000_000  # of a sheet on a page, about
 MAP_SIDE = 192  # pixels of a map on a page, by default

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...backends.replacing import check_own_file, replace_own_file
-from ...errors import ShadergenError, count, few, reason
+from ...errors import count, few
 from ..html_pages import script_hash, templates
 from ..number_texts import short_text
+from ..own_folders import OwnFolder, png_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MADE = b'<meta name="generator" content="shadergen view '  # what is in the first lines of ours
 HELP = "name a file or a folder with -o, for example -o view.html"
-INDEX = "layers.json"  # in a folder of PNGs
+FOLDER_HELP = "name another folder with -o, or a page: -o view.html"
 WIDTH, HEIGHT = 1000, 480  # pixels that a sheet is enlarged to at most, by a whole factor
 MOST_ZOOM = 16
 LEAST = 12  # pixels of a sheet's height: a row of numbers is stretched
@@ -39,17 +39,8 @@ def check_output(output: Path) -> None:
     """
     if is_page(output):
         check_own_file(output, MADE, "view", HELP)
-        return
-    try:
-        foreign = output.exists() and any(output.iterdir()) and not (output / INDEX).is_file()
-    except OSError as error:
-        raise _unwritable(output, error) from None
-    if foreign:
-        raise ShadergenError(
-            "SG0501",
-            f"'{output}' holds files that are not from shadergen view",
-            help="name another folder with -o, or a page: -o view.html",
-        )
+    else:
+        _folder(output).check()
 
 
 def write_view(view: View, output: Path) -> None:
@@ -61,36 +52,19 @@ def write_view(view: View, output: Path) -> None:
     if is_page(output):
         replace_own_file(output, html(view), MADE, "view", HELP)
         return
-    digits = len(str(len(view.tensors) - 1))
-    entries = []
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        for old in _earlier(output):
-            (output / old).unlink(missing_ok=True)
-        for k, t in enumerate(view.tensors):
-            stem = re.sub(r"[^A-Za-z0-9]+", "_", t.name).strip("_")[:40] or "tensor"
-            file = f"{k:0{digits}d}_{stem}.png"
-            (output / file).write_bytes(t.png)
-            entries.append({"file": file} | _figures(t))
-        data = {"model": view.title, "input": view.source, "scale": view.scale, "tensors": entries}
-        (output / INDEX).write_text(json.dumps(data, indent=1), "utf-8")
-    except OSError as error:
-        raise _unwritable(output, error) from None
+    names = png_names([t.name for t in view.tensors])
+    pairs = list(zip(names, view.tensors, strict=True))
+    data = {
+        "model": view.title,
+        "input": view.source,
+        "scale": view.scale,
+        "tensors": [{"file": name} | _figures(t) for name, t in pairs],
+    }
+    _folder(output).replace({name: t.png for name, t in pairs}, data)
 
 
-def _earlier(output: Path) -> list[str]:
-    """Return the PNGs of an earlier view in a folder."""
-    if not (output / INDEX).is_file():
-        return []
-    try:
-        files = [str(t["file"]) for t in json.loads((output / INDEX).read_text())["tensors"]]
-    except (ValueError, LookupError, TypeError):
-        return []
-    return [name for name in files if re.fullmatch(r"\w+\.png", name)]
-
-
-def _unwritable(output: Path, error: OSError) -> ShadergenError:
-    return ShadergenError("SG0501", f"cannot write to '{output}'", why=reason(error), help=HELP)
+def _folder(output: Path) -> OwnFolder:
+    return OwnFolder(output, "shadergen view", "layers.json", FOLDER_HELP)
 
 
 def _figures(t: Shown) -> dict[str, Any]:

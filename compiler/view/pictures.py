@@ -6,13 +6,13 @@ The picture keeps one byte for each number.
 
 from __future__ import annotations
 
-import io
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..extras import pillow
+from ..own_folders import as_png
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,9 +60,7 @@ def png(image: NDArray[np.uint8], colours: bytes) -> bytes:
     """
     picture = pillow().fromarray(image, "L")
     picture.putpalette(colours)
-    file = io.BytesIO()
-    picture.save(file, "PNG", optimize=False, compress_level=9)
-    return file.getvalue()
+    return as_png(picture, optimize=False, compress_level=9)
 
 
 def shrunk(maps: NDArray[Any], side: int, pixels: int) -> tuple[NDArray[Any], int]:

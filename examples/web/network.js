@@ -52,7 +52,7 @@ export class Network {
     return describe(this.build.outputs[0], this.input);
   }
 
-  /** What computes, in its own words: a GPU, or what stands in for one where there is none. */
+  /** The name of the GPU or of the software renderer, as the driver gives it. */
   get renderer() {
     const { device, gl } = this.runner;
     if (device) {

@@ -13,7 +13,7 @@ let changed = () => {};
 
 export const isMoving = () => source instanceof HTMLVideoElement;
 
-/** Call a function, which may wait, whenever the source is another one. */
+/** Call a function, which may be asynchronous, whenever the source changes. */
 export function onChange(callback) {
   changed = callback;
 }
@@ -24,7 +24,7 @@ export function say(error) {
   $("message").textContent = error ? (error.message ?? error) : "";
 }
 
-/** Say what takes time, and how much is done (0 to 1, or null where nobody knows); nothing once it is over. */
+/** Show a step and its progress from 0 to 1, or null if unknown; an empty text hides both. */
 export function report(text, part = null) {
   const bar = $("progress");
   bar.hidden = !text;

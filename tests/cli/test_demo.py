@@ -32,6 +32,15 @@ def test_the_network_is_better_than_bicubic(shadergen, tmp_path, monkeypatch):
     assert 1 < np.abs(error).mean() < 10
 
 
+def test_pictures_of_others_are_not_replaced(shadergen, tmp_path):
+    (tmp_path / "network.png").write_bytes(b"mine")
+    ran = shadergen("demo", "-o", tmp_path)
+    assert ran.code == 2
+    assert "holds files that are not from shadergen demo: network.png" in ran.err
+    assert (tmp_path / "network.png").read_bytes() == b"mine"
+    assert [p.name for p in tmp_path.iterdir()] == ["network.png"]
+
+
 @pytest.mark.parametrize(
     ("display", "options", "opens"),
     [(":0", (), True), (":0", ("--no-open",), False), (":0", ("--json",), False), ("", (), False)],

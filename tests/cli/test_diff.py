@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import ESPCN
 
+from shadergen.backends.schedule import tensor_of
 from shadergen.compiler import driver
 from shadergen.compiler.build_diff import diff_builds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SIZE = {"input_size": {"": (16, 24)}, "validate": False}
 
@@ -30,8 +36,18 @@ def copy(build, tmp_path) -> Path:
     return tmp_path / "copy"
 
 
+@contextmanager
+def changed(folder: Path) -> Iterator[dict[str, Any]]:
+    """Give the schedule of a build to change."""
+    path = folder / "schedule.json"
+    data = json.loads(path.read_text())
+    yield data
+    data.pop("sha256", None)
+    path.write_text(json.dumps(data))
+
+
 def test_equal_builds_exit_with_0(shadergen, build, copy):
-    ran = shadergen("diff", build, copy, "--glsl")
+    ran = shadergen("diff", build, copy, "--shaders")
     assert (ran.code, ran.out, ran.err) == (0, "the builds are equal\n", "")
     assert json.loads(shadergen("diff", build, copy, "--json").out)["equal"]
 
@@ -72,7 +88,7 @@ def test_changed_shaders_are_shown_line_by_line(shadergen, build, copy):
     path = sorted((copy / "shaders").glob("*.frag"))[0]
     text = path.read_text()
     path.write_text(text.replace("void main() {", "void main() {\n    int unused = 1;"))
-    ran = shadergen("diff", build, copy, "--glsl")
+    ran = shadergen("diff", build, copy, "--shaders")
     assert ran.code == 1
     lines = ran.out.split("\n")
     assert f"--- {build}/shaders/{path.name}" in lines
@@ -86,15 +102,34 @@ def test_changed_comments_are_a_difference_of_no_step(shadergen, build, copy):
     path.write_text(path.read_text().replace("// ", "// changed ", 1))
     ran = shadergen("diff", build, copy)
     assert ran.code == 1
-    assert "the shaders differ in comments or in order only: --glsl shows them" in ran.out
+    assert "the shaders differ in comments or in order only: --shaders shows them" in ran.out
+
+
+def test_swapped_buffers_are_a_difference(shadergen, compute, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(compute, copy)
+    with changed(copy) as data:
+        a, b, *_ = data["buffers"]
+        a["offset"], b["offset"] = b["offset"], a["offset"]
+    ran = shadergen("diff", compute, copy)
+    assert ran.code == 1
+    assert "the schedules also differ in: buffers\n" in ran.out
+
+
+def test_layers_with_an_index_in_their_names_are_steps_of_their_own(build, copy):
+    with changed(copy) as data:
+        for k, p in enumerate(data["passes"][:2]):
+            p["name"] = f"a[{k}]"
+    added = [c.step.name for c in diff_builds(build, copy).changes if c.kind == "added"]
+    assert added == ["a[0]", "a[1]"]
+    assert [tensor_of(n) for n in ("a[0:2]", "a[10:12]", "a[0]", "a:0]", "a[0:2]b", "[0:2")] == [
+        *("a", "a", "a[0]", "a:0]", "a[0:2]b", "[0:2")
+    ]
 
 
 def test_any_other_member_of_the_schedule_is_named(shadergen, build, copy):
-    path = copy / "schedule.json"
-    data = json.loads(path.read_text())
-    data["model"] = "other"
-    data.pop("sha256", None)
-    path.write_text(json.dumps(data))
+    with changed(copy) as data:
+        data["model"] = "other"
     ran = shadergen("diff", build, copy)
     assert ran.code == 1
     assert "the schedules also differ in: model\n" in ran.out

@@ -13,9 +13,7 @@ from PIL import Image
 from support.cli_models import SIZE, onnx
 from support.report_pages import read_page
 
-from shadergen.compiler.cli import viewing
 from shadergen.compiler.running import read_inputs
-from shadergen.compiler.view import content
 from shadergen.compiler.view.content import view_build
 from shadergen.compiler.view.pictures import FIRST, LAST, NOT_FINITE, indices, palette, shrunk
 from shadergen.runtime_glue.python import HeadlessContext, load
@@ -104,10 +102,6 @@ def test_a_build_takes_no_compiler_options(shadergen, build, tmp_path):
     ran = shadergen("view", build, "-o", tmp_path / "v.html", *SIZE)
     assert ran.code == 2
     assert "--input-size needs a model" in ran.err
-
-
-def test_scales_of_the_command_are_those_of_the_code():
-    assert viewing.SCALES == content.SCALES
 
 
 def test_colours_span_the_range_and_show_what_is_not_finite():

@@ -101,7 +101,10 @@ impl Build {
         let mut info: shadergen_port_info = descriptor();
         info.struct_size = size_of::<shadergen_port_info>();
         call(|error| unsafe { get(self.handle, index, &mut info, error) })?;
-        let shape = unsafe { std::slice::from_raw_parts(info.shape, info.rank) };
+        let shape: &[i64] = match info.rank {
+            0 => &[], // info.shape may be null, of which no slice can be made
+            rank => unsafe { std::slice::from_raw_parts(info.shape, rank) },
+        };
         Ok(Port { name: text(info.name), shape: shape.iter().map(|&size| size as usize).collect() })
     }
 }

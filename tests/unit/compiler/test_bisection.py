@@ -27,7 +27,7 @@ from shadergen.backends.kernels import (
 )
 from shadergen.compiler import driver
 from shadergen.compiler.choices import OPTIONAL_PASSES
-from shadergen.compiler.cli.looking import bisection_lines
+from shadergen.compiler.cli.layer_texts import bisection_lines
 from shadergen.compiler.debugging.bisection import Bisection, bisect
 from shadergen.compiler.debugging.graph_passes import GraphFault
 from shadergen.compiler.debugging.inside import Inside
@@ -175,8 +175,9 @@ def wrong_pass(monkeypatch: pytest.MonkeyPatch, name: str, layer: str) -> None:
 
         return run
 
-    steps = tuple(wrong(s) if s.__name__ == name else s for s in pipeline.PIPELINE)
-    monkeypatch.setattr(pipeline, "PIPELINE", steps)
+    for half in ("MATHEMATICS", "PLACEMENT"):
+        steps = tuple(wrong(s) if s.__name__ == name else s for s in getattr(pipeline, half))
+        monkeypatch.setattr(pipeline, half, steps)
 
 
 @pytest.mark.gl

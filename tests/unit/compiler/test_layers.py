@@ -151,7 +151,7 @@ def test_the_command_names_tensor_pixel_pass_and_line(
     assert lines[start + 3] == "  its GPU passes are wrong even if their inputs are right"
     assert "fused, so not stored: first (into relu)" in lines
     maps = sorted(p.name for p in (tmp_path / "maps").iterdir())
-    assert maps == ["0_relu.png", "1_pool.png", "2_last.png"]
+    assert maps == ["0_relu.png", "1_pool.png", "2_last.png", "layers.json"]
     with Image.open(tmp_path / "maps" / "1_pool.png") as image:
         assert np.asarray(image)[..., 0].max() >= 190  # red: above the bound
     with Image.open(tmp_path / "maps" / "0_relu.png") as image:
@@ -182,7 +182,10 @@ def test_heat_maps_need_layers_and_a_folder(tmp_path: Path, shadergen: Any) -> N
     ran = shadergen("verify", path, "--layers", "--heat-maps", path)
     assert ran.code == 2
     assert "is not a folder" in ran.err
-    with pytest.raises(ShadergenError, match="cannot write to"):
+    ran = shadergen("verify", path, "--layers", "--heat-maps", path.parent)
+    assert ran.code == 2
+    assert f"not from shadergen verify --heat-maps: {path.name}" in ran.err
+    with pytest.raises(ShadergenError, match="is not a folder"):
         write_heat_maps([], path)
 
 

@@ -239,7 +239,7 @@ def test_a_pass_that_breaks_the_graph_is_named(monkeypatch):
     def vandal(graph, context):
         return replace(graph, outputs=(Output("y", graph.outputs[0].value, Port((0, 1))),))
 
-    monkeypatch.setattr(pipeline, "PIPELINE", (canonicalise, vandal))
+    monkeypatch.setattr(pipeline, "MATHEMATICS", (canonicalise, vandal))
     with pytest.raises(InternalError, match=r"pass vandal broke the graph: .*port axes"):
         pipeline.optimise(graph_of(X, inputs=(X,)), context())
 

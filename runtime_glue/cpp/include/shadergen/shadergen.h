@@ -104,7 +104,8 @@ extern "C" {
 
 /* SHADERGEN_VERSION of the library that runs, which may be newer than this header. */
 SHADERGEN_API int shadergen_version(void);
-/* The newest schedule that it supports, such as 5 and 4 (docs/schedule.md). Parameters may be NULL. */
+/* The two numbers of the newest schedule version that it supports (docs/schedule.md). Parameters may
+   be NULL. */
 SHADERGEN_API void shadergen_format_version(int *major, int *minor);
 
 /* --- errors ------------------------------------------------------------------------------------- */
