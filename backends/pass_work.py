@@ -28,7 +28,8 @@ class PassWork:
         multiplies: multiply-adds of floats, those of unused lanes included.
         operations: other arithmetic of floats.
         fetches: texels read, for each of the pass's reads.
-        loads: vectors of four floats read, for each of its blocks.
+        loads: vectors of four floats read at computed indices, for each of its blocks. GPUs keep
+            vectors of uniform blocks at constant indices in registers.
     """
 
     multiplies: int
@@ -65,7 +66,11 @@ class PassWorks:
 
 
 def _work(p: GpuPass, counts: Counts) -> PassWork:
-    blocks = {a.buffer[1]: counts.elements[a.name] for a in p.program.arrays if a.buffer}
+    blocks = {
+        a.buffer[1]: counts.elements[a.name] - counts.constant_elements[a.name]
+        for a in p.program.arrays
+        if a.buffer
+    }
     return PassWork(
         round(counts.multiplies * LANES),
         round(counts.operations * LANES),

@@ -55,6 +55,7 @@ class Traffic:
         fetched: of textures and blocks without a cache: every fetch.
         written: of its result.
         texels: how many texels are fetched, by their format.
+        constants: vectors of blocks that are read at constant indices.
     """
 
     read: int
@@ -62,6 +63,7 @@ class Traffic:
     fetched: int
     written: int
     texels: dict[str, int]
+    constants: int = 0
 
 
 @dataclass(frozen=True)
@@ -192,10 +194,14 @@ def _traffic(
         fetched[key] += fetches * _texel(t)
         layers = 1 if "layer" in r else r["layers"][1] if "layers" in r else t["layers"]
         whole[key] = t["width"] * t["height"] * layers * _texel(t)
+    constants = 0
     for b in p["blocks"]:
         key = b["buffer"], None
-        fetched[key] += invocations * b["loads"] * VECTOR_BYTES
         whole[key] = buffers[b["buffer"]]["size"]
+        fetched[key] += invocations * b["loads"] * VECTOR_BYTES
+        if not b["loads"]:  # read into constant registers once
+            fetched[key] += whole[key]
+            constants += whole[key] // VECTOR_BYTES
     read = {key: min(size, fetched[key]) for key, size in whole.items()}
     constant = (n for (name, _), n in read.items() if _is_constant(name, textures))
     return Traffic(
@@ -204,6 +210,7 @@ def _traffic(
         fetched=sum(fetched.values()),
         written=p["bytes"]["written"],
         texels=dict(texels),
+        constants=constants,
     )
 
 
@@ -229,7 +236,7 @@ def _pass_estimate(
     clock = MILLI / (gpu.gigahertz * 1e9)
     byte, tensor_byte = (MILLI / (n * 1e9) for n in (gpu.gigabytes, gpu.tensor_gigabytes))
     units: dict[Unit, float] = {
-        "arithmetic": _cycles(p, textures, costs) / gpu.lanes * clock,
+        "arithmetic": _cycles(p, traffic.constants, textures, costs) / gpu.lanes * clock,
         "textures": texels / gpu.texels * clock,
         "memory": (traffic.read + traffic.written) * tensor_byte,
         "render targets": pixels / gpu.pixels * clock,
@@ -248,16 +255,19 @@ def _pass_estimate(
     )
 
 
-def _cycles(p: Mapping[str, Any], textures: Mapping[str, Any], costs: Costs) -> float:
+def _cycles(
+    p: Mapping[str, Any], constants: int, textures: Mapping[str, Any], costs: Costs
+) -> float:
     """Return the cycles of a pass's instructions; a multiply-add takes a lane one."""
     multiply_add = max(unit.multiply for unit in costs.units) / LANES
-    return instruction_time([_work(p, textures, costs)], costs) / multiply_add
+    return instruction_time([_work(p, constants, textures, costs)], costs) / multiply_add
 
 
-def _work(p: Mapping[str, Any], textures: Mapping[str, Any], costs: Costs) -> Work:
+def _work(p: Mapping[str, Any], constants: int, textures: Mapping[str, Any], costs: Costs) -> Work:
     """Return a pass's work, without what instructions do not depend on.
 
-    Weights that a device reads as a stream cost what constants do.
+    Weights that a device reads as a stream cost what constants do. Vectors of blocks at constant
+    indices cost loads only if they exceed the constant registers.
     """
     counts = p["work"]
     invocations = counts["invocations"]
@@ -267,7 +277,7 @@ def _work(p: Mapping[str, Any], textures: Mapping[str, Any], costs: Costs) -> Wo
     drawn = p["stage"] == "fragment" and len(p["writes"]) == LANES
     if costs.streamed and drawn and p["weights"] == "ubo":
         weights_from = "literal"
-    loads = sum(b["loads"] for b in p["blocks"])
+    loads = sum(b["loads"] for b in p["blocks"]) + constants * (constants > costs.uniforms)
 
     def fetched(kind: str) -> int:
         return int(invocations * sum(r["fetches"] for r in p["reads"] if kind in r))

@@ -58,6 +58,7 @@ class Counts:
     Attributes:
         reads: of texels, by their kind.
         elements: reads from buffers, by the name of the array.
+        constant_elements: those of them whose index is a number.
         multiplies: multiply-adds to a variable.
         operations: other arithmetic of floats.
         stores: vectors written.
@@ -71,6 +72,7 @@ class Counts:
 
     reads: defaultdict[str, int] = field(default_factory=_none)
     elements: defaultdict[str, int] = field(default_factory=_none)
+    constant_elements: defaultdict[str, int] = field(default_factory=_none)
     multiplies: float = 0.0
     operations: float = 0.0
     stores: int = 0
@@ -104,6 +106,8 @@ class Counts:
             self.reads[name] += n * trips
         for array, n in other.elements.items():
             self.elements[array] += n * trips
+        for array, n in other.constant_elements.items():
+            self.constant_elements[array] += n * trips
         self.multiplies += other.multiplies * trips
         self.operations += other.operations * trips
         self.stores += other.stores * trips
@@ -245,11 +249,20 @@ class _Outliner:
             elif isinstance(e, Element):
                 if e.array.buffer is not None:
                     own.elements[e.array.name] += 1
+                    own.constant_elements[e.array.name] += _all_known(e.operands)
             elif isinstance(e, Invoke):
-                found.include(self._function(e.function))
+                called = self._function(e.function)
+                found.include(called)
+                if _all_known(e.operands):  # so is an index that follows from an argument
+                    for array, n in called.own.elements.items():
+                        own.constant_elements[array] += n - called.own.constant_elements[array]
             elif isinstance(e, (Conditional, Intrinsic, Negative)):
                 own.operate(e.type)
             stack += e.operands
+
+
+def _all_known(values: Sequence[Expression]) -> bool:
+    return all(known(value) is not None for value in values)
 
 
 def _binary(e: Binary, own: Counts) -> tuple[Expression, ...]:

@@ -51,6 +51,7 @@ def test_the_json_has_each_pass_on_each_gpu(shadergen, build):
             "fetched": 32 * 48 * 16,
             "written": 32 * 48 * 4,
             "texels": {"rgba32f": 32 * 48},
+            "constants": 0,
         }
         assert set(passes[0]["units"]) == {
             "arithmetic", "textures", "memory", "render targets", "start"
