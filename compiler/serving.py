@@ -14,15 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backends.build_folder import contents, open_regular
+from ..backends.picture_axes import CHANNELS
 from ..backends.replacing import prepare, replacing_folder
 from ..errors import ShadergenError, reason
 from ..runtime_glue.python.loading import load
 from .installed import FOLDERS
+from .pictures.kinds import network_of
+from .pictures.results import check_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from jinja2 import Environment
+
+    from ..runtime_glue.python.schedule import Port
+    from .pictures.kinds import Kind, Network
+    from .runtimes import Build
 
 PAGE, RUNTIME = FOLDERS["samples"], FOLDERS["web"]
 HOME = "viewer.html.j2"
@@ -30,20 +37,23 @@ PAGES = {"index.html": HOME, "compare.html": "compare.html.j2"}
 NETWORKS = "networks.json"
 WEB_GLSL = 300
 WEBGL, WEBGPU = "WebGL 2", "WebGPU"
-PICTURE_CHANNELS = (1, 3, 4)
-MAP_RANK = 4
-CLASSES = range(2, 513)  # of a class map; more are no picture for people
+MAP_RANK = 4  # N, C, H, W
 
 
-def write_site(builds: Sequence[Path], folder: Path) -> None:
+def write_site(builds: Sequence[Path], folder: Path, labels: Sequence[str] = ()) -> None:
     """Write the page, the web runtime and builds as static files, all of them or nothing.
+
+    Args:
+        builds: the folders of builds.
+        folder: the new folder.
+        labels: the names of the classes, if given, of every build.
 
     Raises:
         ShadergenError: SG0501, when the folder is there or cannot be written; SG0505, when a file
             of a build is a link; others as :func:`networks_of`.
     """
     prepare(folder, _check_new)
-    networks = networks_of(builds)
+    networks = networks_of(builds, labels)
     try:
         with replacing_folder(folder, _check_new) as site:
             write_pages(site, PAGES)
@@ -121,14 +131,18 @@ def copy_build(build: Path, target: Path) -> None:
             shutil.copyfileobj(source, copy)
 
 
-def networks_of(builds: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the page's list of builds: names for people, URLs, and what each build can run on.
+def networks_of(builds: Sequence[Path], labels: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the page's list of builds.
+
+    An entry has the name for people, the URL, what the build can run on, the kind of what it makes
+    of a picture, and the labels of its classes.
 
     Raises:
         ShadergenError: SG05xx for what is no build, SG0602 for one that browsers cannot run,
-            SG0605 for one that does not make a picture of a picture.
+            SG0605 for one whose input or output the page cannot show, SG0301 for labels that do not
+            fit.
     """
-    models, runs_on = [], []
+    models, runs_on, kinds = [], [], []
     for folder in builds:
         build = load(folder)
         variants = [load(folder, variant=name) for name in build.variants]
@@ -143,23 +157,13 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, Any]]:
                 f"WebGL 2 has GLSL ES {WEB_GLSL}",
                 help="compile the model with --device webgl2-min,webgpu",
             )
-        for kind, ports in (("input", build.inputs), ("output", build.outputs)):
-            accepted = _is_picture if kind == "input" else _is_shown
-            if len(ports) != 1 or not accepted(ports[0]):
-                shapes = ", ".join("x".join(map(str, port.shape)) for port in ports)
-                raise ShadergenError(
-                    "SG0605",
-                    f"'{folder}' is not a build from one picture to one picture",
-                    why=f"its {kind}s have the shapes {shapes}",
-                    supported="1, 3 or 4 channels, one picture at a time; "
-                    f"as output also a class map: class numbers, or scores of {CLASSES[0]} to "
-                    f"{CLASSES[-1]} classes",
-                )
+        kinds.append(_kind(folder, build, labels))
         models.append(build.model)
     names = _names(models, [folder.resolve() for folder in builds])
     return [
-        {"name": name, "model": model, "url": f"builds/{i}", "runs_on": on}
-        for i, (name, model, on) in enumerate(zip(names, models, runs_on, strict=True))
+        {"name": name, "model": model, "url": f"builds/{i}", "runs_on": on, "kind": kind}
+        | ({"labels": list(labels)} if labels else {})
+        for i, (name, model, on, kind) in enumerate(zip(names, models, runs_on, kinds, strict=True))
     ]
 
 
@@ -172,20 +176,52 @@ def _names(models: Sequence[str], folders: Sequence[Path]) -> Iterator[str]:
         yield f"{model} ({own})" if len(above) > 1 else model
 
 
-def _is_picture(port: Any) -> bool:
-    if len(port.shape) != MAP_RANK:
-        return False
-    batch, channels, *_ = (port.shape[port.axes.index(axis)] for axis in range(MAP_RANK))
-    return batch == 1 and channels in PICTURE_CHANNELS
+def _kind(folder: Path, build: Build, labels: Sequence[str]) -> Kind:
+    """Return the kind of what a build makes of a picture.
+
+    Raises:
+        ShadergenError: SG0605, if the page cannot show it; SG0301 for labels that do not fit.
+    """
+    try:
+        network = network_of(build, labels)
+        check_labels(labels, network.kind, network.depth)
+    except ShadergenError as error:
+        raise error.at(str(folder)) from None
+    for what, port, fits in (
+        ("input", network.input, _is_picture(network.input)),
+        ("output", network.output, _is_shown(network)),
+    ):
+        if not fits:
+            shape = "x".join(map(str, port.shape))
+            raise ShadergenError(
+                "SG0605",
+                f"the page cannot show '{folder}'",
+                why=f"its {what} '{port.name}' has the shape {shape}",
+                supported="one picture with 1, 3 or 4 channels; as output also one number or "
+                "scores of classes for each pixel",
+                help="run it with shadergen run",
+            )
+    return network.kind
 
 
-def _is_shown(port: Any) -> bool:
-    """Return whether the page can show an output: a picture, class numbers or scores of classes."""
-    rank = len(port.shape)
-    if rank not in (MAP_RANK - 1, MAP_RANK):
+def _logical(port: Port) -> tuple[int, ...]:
+    """Return the shape of a port as N, C, H, W; of fewer axes as the last of these."""
+    shape = tuple(port.shape[port.axes.index(axis)] for axis in range(len(port.shape)))
+    return (1,) * (MAP_RANK - len(shape)) + shape
+
+
+def _is_picture(port: Port) -> bool:
+    """Whether the web runtime takes or draws a port as a picture."""
+    batch, channels = _logical(port)[:2]
+    return len(port.shape) == MAP_RANK and batch == 1 and channels in CHANNELS
+
+
+def _is_shown(network: Network) -> bool:
+    """Whether the page can show an output, whose rows and columns it takes from the last axes."""
+    output, rank = network.output, len(network.output.shape)
+    if network.kind == "category" or rank > MAP_RANK:
         return False
-    logical = [port.shape[port.axes.index(axis)] for axis in range(rank)]
-    batch, channels = [1, *logical][-MAP_RANK:-2]
-    if port.dtype.startswith(("int", "uint", "bool")):
-        return bool(batch == channels == 1)
-    return bool(batch == 1 and rank == MAP_RANK and (channels == 1 or channels in CLASSES))
+    rows, columns = output.axes[network.row], output.axes[network.column]
+    if (rows, columns) != (rank - 2, rank - 1) or _logical(output)[0] != 1:
+        return False
+    return network.kind != "picture" or (output.dtype == "float32" and _is_picture(output))

@@ -11,8 +11,6 @@
     photograph   of skimage.data; the network was not trained on it
     damage       what is done to the photograph first: a name in DAMAGES
     detail       what the documents show: left, upper, right and lower pixel of the damaged picture
-    kind         optional: "map" for a network that gives one number for each pixel of a picture; by
-                 default "picture"
     size         optional: --input-size, by default dynamic
 
 This is a tool and no command of ``shadergen``: the networks and photographs are not in its package.
@@ -102,7 +100,6 @@ class Entry:
     photograph: str
     damage: str
     detail: tuple[int, int, int, int]
-    kind: str = "picture"
     size: str = "dynamic"
 
     @property
@@ -120,10 +117,10 @@ class Entry:
         """The network's result, from its shaders on the GPU at hand."""
         height, width = self.before.height, self.before.width
         build = shadergen.compile_model(ROOT / self.model, input_size=f"{height}x{width}")
-        if self.kind == "picture":
-            return build(self.before)
-        rgb = np.asarray(self.before, np.float32).transpose(2, 0, 1)[np.newaxis] / 255  # NCHW
-        return Image.fromarray((build(rgb)[0, 0].clip(0, 1) * 255).round().astype(np.uint8))
+        result = build(self.before)
+        if isinstance(result, Image.Image):
+            return result
+        return Image.fromarray((result.clip(0, 1) * 255).round().astype(np.uint8))  # a map
 
     @property
     def figures(self) -> Markup:
@@ -178,7 +175,7 @@ def _card(entry: Entry, network: dict[str, Any], site: Path) -> dict[str, Any]:
         "title": entry.title,
         "text": entry.text,
         "url": network["url"],
-        "kind": entry.kind,
+        "kind": network["kind"],
         "before": before,
         "after": after,
         "size": entry.after.size,
@@ -192,7 +189,7 @@ def details(entry: Entry) -> tuple[Image.Image, Image.Image]:
     """Return a detail of a picture before and after, both in the documents' size."""
     after = entry.after.convert("RGB")
     before = entry.before.resize(after.size, Image.Resampling.BICUBIC)
-    if entry.kind == "map":  # as the page has it: the picture, dark where the map is
+    if entry.after.mode == "L":  # a map, as the page has it: the picture, dark where the map is
         dimmed = after.point(lambda value: 51 + 4 * value // 5)
         after = ImageChops.multiply(before, dimmed)
     factor = after.width / entry.before.width

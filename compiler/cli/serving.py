@@ -30,23 +30,37 @@ from .output import echo
     type=click.Path(path_type=Path),
     help="Write the page as static files to this folder instead, for any web server.",
 )
-def serve(builds: tuple[Path, ...], port: int, no_browser: bool, output: Path | None) -> None:
+@click.option(
+    "--labels",
+    metavar="NAMES",
+    help="Names of the classes, for every BUILD: separated by commas, or a file with one name in "
+    "each line.",
+)
+def serve(
+    builds: tuple[Path, ...],
+    port: int,
+    no_browser: bool,
+    output: Path | None,
+    labels: str | None,
+) -> None:
     """Open a page that runs each BUILD on pictures, videos or webcam, with a before/after slider.
 
     Only this machine can reach the page. Compile the builds with --device webgl2-min,webgpu first:
     they run on WebGPU if the browser has a GPU for it, else on WebGL 2.
     """
+    from ..option_parsing import parse_labels
     from ..serving import write_site
     from ..site_server import make_server
 
+    names = parse_labels(labels)
     if output is not None:
-        write_site(builds, output)
+        write_site(builds, output, names)
         page = f"{output}: a page for {count(len(builds), 'build')}"
         echo(f"{page}; see it with: python -m http.server -d {output}")
         return
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
-        write_site(builds, site)
+        write_site(builds, site, names)
         with make_server(site, port) as server:
             address = f"http://localhost:{server.server_port}/"
             echo(f"{address} (stop with Ctrl-C)")

@@ -3,9 +3,9 @@
 import { strides } from "./tensors.js";
 
 /** Return the class of each pixel, in rows, of a result of scores or of class numbers. */
-export function classesOf(numbers, port, { kind, channels, width, height }) {
+export function classesOf(numbers, port, { channels, width, height }, kind) {
   const [, ofChannel, ofRow, ofColumn] = strides(port);
-  const found = new Uint16Array(width * height);
+  const found = new Int32Array(width * height);
   for (let y = 0, i = 0; y < height; y++) {
     for (let x = 0; x < width; x++, i++) {
       const at = y * ofRow + x * ofColumn;
@@ -31,16 +31,15 @@ export function greys(numbers, port, { width, height }) {
   return image;
 }
 
-/** Return the colour of a class, red, green and blue: 0 is dark, neighbours are far apart in hue. */
+/**
+ * Return the colour of a class, red, green and blue: those of `shadergen run`.
+ *
+ * Source: the colour map of the PASCAL VOC challenge, which spreads the bits of the number.
+ */
 export function colourOf(number) {
-  if (!number) return [34, 38, 46];
-  const hue = (number * 137.508 + 75) % 360; // the golden angle
-  const light = [0.62, 0.5, 0.74][number % 3];
-  const part = (shift) => {
-    const k = (shift + hue / 30) % 12;
-    return light - 0.72 * Math.min(light, 1 - light) * Math.max(-1, Math.min(k - 3, 9 - k, 1));
-  };
-  return [0, 8, 4].map((shift) => Math.round(255 * part(shift)));
+  const colour = [0, 0, 0];
+  for (let bit = 0; bit < 8; bit++) colour[bit % 3] |= ((number >> bit) & 1) << (7 - Math.floor(bit / 3));
+  return colour;
 }
 
 /** Return classes as a picture. */

@@ -31,6 +31,7 @@ const side = (i, name) => document.querySelectorAll(`.${name}`)[i];
 /** Open a network on both. What one of them lacks is said on its side. */
 async function choose(url) {
   const mine = ++turn;
+  const entry = networks.find((one) => one.url === url);
   say("");
   for (const network of opened) network?.close();
   opened = [];
@@ -42,7 +43,7 @@ async function choose(url) {
     try {
       const start = performance.now();
       const progress = (...all) => mine === turn && report(...all);
-      found[i] = await Network.open(url, progress, await WAYS[i]());
+      found[i] = await Network.open(entry, progress, await WAYS[i]());
       side(i, "start").textContent = `${(performance.now() - start).toFixed(0)} ms`;
       side(i, "passes").textContent = found[i].build.passes.length;
       side(i, "renderer").textContent = found[i].renderer;
@@ -73,7 +74,7 @@ async function numbersOf(network, picture, plan) {
   return all;
 }
 
-/** Return the largest difference of two results. */
+/** Return the largest difference of two results; NaN where one of them has NaN. */
 async function difference(plans, picture) {
   const [a, b] = [await numbersOf(opened[0], picture, plans.get(0)), await numbersOf(opened[1], picture, plans.get(1))];
   const worst = (one, other) => one.reduce((most, value, i) => Math.max(most, Math.abs(Number(value - other[i]))), 0);
@@ -124,7 +125,7 @@ async function work(mine) {
     }
     const worst = which.length === 2 ? await difference(plans, take(input)) : null;
     if (mine !== turn) return;
-    if (worst !== null) $("difference").textContent = worst ? worst.toExponential(1) : "none";
+    if (worst !== null) $("difference").textContent = worst === 0 ? "none" : worst.toExponential(1);
     document.body.dataset.shown = $("network").value;
   } catch (error) {
     if (mine === turn) say(error);

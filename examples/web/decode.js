@@ -33,8 +33,9 @@ export async function part(picture, x, y, w, h) {
   const [width, height] = sizeOf(picture);
   if (x === 0 && y === 0 && w === width && h === height) return picture;
   const [inX, inY] = [Math.min(w, width - x), Math.min(h, height - y)];
-  if (inX === w && inY === h && picture instanceof ImageBitmap) {
-    return createImageBitmap(picture, x, y, w, h, { premultiplyAlpha: "none" });
+  if (picture instanceof ImageBitmap) {
+    const inside = await createImageBitmap(picture, x, y, inX, inY, { premultiplyAlpha: "none" });
+    return inX === w && inY === h ? inside : extended(inside, w, h);
   }
   const canvas = Object.assign(document.createElement("canvas"), { width: w, height: h });
   const context = canvas.getContext("2d");
@@ -43,4 +44,42 @@ export async function part(picture, x, y, w, h) {
   if (inX < w) context.drawImage(picture, width - 1, y, 1, inY, inX, 0, w - inX, inY);
   if (inY < h) context.drawImage(canvas, 0, inY - 1, w, 1, 0, inY, w, h - inY);
   return canvas;
+}
+
+/** Return a picture of another size, its colours not multiplied by alpha. */
+export function scaled(picture, [resizeWidth, resizeHeight]) {
+  return createImageBitmap(picture, { resizeWidth, resizeHeight, resizeQuality: "high", premultiplyAlpha: "none" });
+}
+
+/** Return a picture with its last column and row repeated up to w x h. */
+function extended(picture, w, h) {
+  const bytes = bytesOf(picture);
+  const { width, height } = picture;
+  const image = new ImageData(w, h);
+  for (let y = 0; y < h; y++) {
+    const row = 4 * width * Math.min(y, height - 1);
+    image.data.set(bytes.subarray(row, row + 4 * width), 4 * w * y);
+    const last = bytes.subarray(row + 4 * width - 4, row + 4 * width);
+    for (let x = width; x < w; x++) image.data.set(last, 4 * (w * y + x));
+  }
+  return createImageBitmap(image, { premultiplyAlpha: "none" });
+}
+
+let gl = null;
+
+/** Return the bytes of an ImageBitmap. WebGL reads them: a 2D canvas forgets colours of transparent pixels. */
+function bytesOf(picture) {
+  const { width, height } = picture;
+  if (!gl || gl.isContextLost()) gl = document.createElement("canvas").getContext("webgl2");
+  if (!gl) throw Error("This browser has no WebGL 2, which reads the pixels at the picture's edge.");
+  const [texture, framebuffer] = [gl.createTexture(), gl.createFramebuffer()];
+  gl.bindTexture(gl.TEXTURE_2D, texture);
+  gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, picture);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+  gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
+  const bytes = new Uint8Array(4 * width * height);
+  gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+  gl.deleteFramebuffer(framebuffer);
+  gl.deleteTexture(texture);
+  return bytes;
 }

@@ -67,7 +67,7 @@ class Card {
   async #run(mine) {
     try {
       await this.ready;
-      this.#opening ??= Network.open(this.section.dataset.url, (...all) => this.report(...all));
+      this.#opening ??= Network.open(this.section.dataset, (...all) => this.report(...all));
       this.#network = await this.#opening;
       const [width, height] = sizeOf(this.picture);
       const plan = await this.#network.plan(width, height);
@@ -75,7 +75,6 @@ class Card {
       const { view } = this;
       const space = plan.result.map((side, axis) => Math.max(side, [width, height][axis]));
       view.resize(...space);
-      view.kind = this.#network.output.kind;
       drawBefore(view.before, this.picture, space);
       this.report("Running", 0);
       const onTile = (done, all) => {

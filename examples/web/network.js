@@ -2,8 +2,8 @@
 
 import { open } from "./shadergen/auto.js";
 import { classesOf, greys, painted } from "./classes.js";
-import { part, sizeOf } from "./decode.js";
-import { bytesOf, describe } from "./tensors.js";
+import { part, scaled, sizeOf } from "./decode.js";
+import { bytesOf, describe, isTurned } from "./tensors.js";
 import { planAxis } from "./tiles.js";
 
 const MOST_BYTES = 2 ** 29; // of a frame's textures; what needs more is run by tiles, if it can be
@@ -16,10 +16,10 @@ export class Network {
   #canvas = null; // that WebGPU draws tiles to
 
   /**
-   * Open the build at a URL. `report(text, part)` is told what takes time, and how much of it is done,
-   * from 0 to 1. `options` are those of open() of the runtime, or a function that returns a runner.
+   * Open a network of networks.json. `report(text, part)` is told what takes time, and how much of it is
+   * done, from 0 to 1. `options` are those of open() of the runtime.
    */
-  static async open(url, report = () => {}, options = {}) {
+  static async open({ url, kind }, report = () => {}, options = {}) {
     let [asked, here] = [0, 0];
     const fetched = async (file) => {
       report(`Loading ${here} of ${++asked} files`, here / asked);
@@ -29,11 +29,12 @@ export class Network {
     };
     const onprogress = (done, all) => report(`Compiling shaders: ${done} of ${all}`, done / all);
     const runner = await open(url, {}, { fetch: fetched, onprogress, ...options });
-    return new Network(runner);
+    return new Network(runner, kind);
   }
 
-  constructor(runner) {
-    this.runner = runner;
+  /** `kind` is what the network makes of a picture: "picture", "map", "classes" or "scores". */
+  constructor(runner, kind) {
+    Object.assign(this, { runner, kind });
   }
 
   get api() {
@@ -49,7 +50,7 @@ export class Network {
   }
 
   get output() {
-    return describe(this.build.outputs[0], this.input);
+    return describe(this.build.outputs[0]);
   }
 
   /** The name of the GPU or of the software renderer, as the driver gives it. */
@@ -93,7 +94,14 @@ export class Network {
   async #plan(width, height) {
     await this.#fit(width, height);
     const { input, output } = this;
-    const field = this.build.outputs[0].receptive_field;
+    const [source, target] = [this.build.inputs[0], this.build.outputs[0]];
+    const field = target.receptive_field;
+    if (isTurned(source, target)) {
+      throw Error(
+        `This page cannot show the output '${target.name}': its rows are columns of the picture.\n` +
+          "Transpose the model's output, and compile it again.",
+      );
+    }
     const axis = (length, name) => planAxis(length, input[name], output[name], field?.[name]);
     const [frame, given] = [input, output].map((port) => [port.width, port.height]);
     const size = [width, height];
@@ -102,7 +110,10 @@ export class Network {
       const counts = [columns.tiles.length, rows.tiles.length];
       const notes = [];
       if (counts[0] * counts[1] > 1) notes.push(`${counts.join(" × ")} tiles of ${frame.join(" × ")}, which overlap`);
-      if (frame.some((side, i) => side > size[i])) notes.push(`the picture's edge is repeated up to ${frame.join(" × ")}`);
+      if (columns.extended || rows.extended) {
+        const to = [width + columns.extended, height + rows.extended];
+        notes.push(`the picture's edge is repeated up to ${to.join(" × ")}, so the result may differ near it`);
+      }
       const note = notes.join("; ");
       return { columns: columns.tiles, rows: rows.tiles, frame, size, result: [columns.result, rows.result], note };
     }
@@ -169,7 +180,7 @@ export class Network {
   async run(picture, plan, canvas, { onTile, counts } = {}) {
     const { columns, rows, frame, result } = plan;
     const given = picture;
-    if (`${sizeOf(picture)}` !== `${plan.size}`) picture = scaled(picture, plan.size);
+    if (`${sizeOf(picture)}` !== `${plan.size}`) picture = await scaled(picture, plan.size);
     if (`${[canvas.width, canvas.height]}` !== `${result}`) {
       [canvas.width, canvas.height] = result;
       checkRoom(canvas);
@@ -186,22 +197,22 @@ export class Network {
         }
       }
     }
-    if (this.output.kind === "picture" && this.output.channels < 4) keepAlpha(context, given, result);
+    if (this.kind === "picture" && this.output.channels < 4) keepAlpha(context, given, result);
     await this.wait();
     return true;
   }
 
   /** Draw the part of a tile's result that is used. */
   async #show(context, column, row, counts) {
-    const { runner, output } = this;
+    const { runner, output, kind } = this;
     const [x, y] = [column, row].map(({ from, to, inside }) => ({ inside, start: from, size: to - from }));
-    if (output.kind === "map") {
+    if (kind === "map") {
       const image = greys(await runner.read(), this.build.outputs[0], output);
       context.putImageData(image, x.start - x.inside, y.start - y.inside, x.inside, y.inside, x.size, y.size);
       return;
     }
-    if (output.kind !== "picture") {
-      const classes = classesOf(await runner.read(), this.build.outputs[0], output);
+    if (kind !== "picture") {
+      const classes = classesOf(await runner.read(), this.build.outputs[0], output, kind);
       const image = painted(classes, output.width, output.height);
       context.putImageData(image, x.start - x.inside, y.start - y.inside, x.inside, y.inside, x.size, y.size);
       for (let j = y.inside; counts && j < y.inside + y.size; j++) {
@@ -236,14 +247,6 @@ export class Network {
     runner.device?.destroy();
     runner.gl?.getExtension("WEBGL_lose_context")?.loseContext();
   }
-}
-
-function scaled(picture, [width, height]) {
-  const canvas = Object.assign(document.createElement("canvas"), { width, height });
-  const context = canvas.getContext("2d");
-  context.imageSmoothingQuality = "high";
-  context.drawImage(picture, 0, 0, width, height);
-  return canvas;
 }
 
 /** Refuse a canvas that the browser has no room for; it would stay empty, without a word. */

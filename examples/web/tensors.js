@@ -13,20 +13,19 @@ export function strides({ shape, axes }) {
   return found;
 }
 
-/**
- * Return what a port is: { kind, channels, width, height }.
- *
- * `kind` is "picture"; of outputs also "map", one number from 0 to 1 for each pixel of a colour picture,
- * "classes", numbers of classes, or "scores", a channel for each class. `input` is of the network of an output.
- */
-export function describe({ shape, axes, dtype }, input) {
+/** Return the size of a port: { channels, width, height }. */
+export function describe({ shape, axes }) {
   const logical = Array(MAP_RANK).fill(1);
   axes.forEach((axis, i) => (logical[axis + MAP_RANK - shape.length] = shape[i]));
   const [, channels, height, width] = logical;
-  const isWhole = /int|bool/.test(dtype) && channels === 1;
-  let kind = isWhole ? "classes" : [1, 3, 4].includes(channels) ? "picture" : "scores";
-  if (kind === "picture" && channels === 1 && input?.channels > 1) kind = "map";
-  return { kind, channels, width, height };
+  return { channels, width, height };
+}
+
+/** Return whether the rows of an output are not those of the picture, as its receptive field says. */
+export function isTurned(input, { shape, axes, receptive_field: field }) {
+  if (!field?.height) return false;
+  const isMade = (from, to) => input.shape.length - input.axes[from] === shape.length - axes[to];
+  return ["height", "width"].some((name) => !isMade(field[name].input_axis, field[name].output_axis));
 }
 
 /** Return the bytes of a build's textures, of which some share memory. */

@@ -40,7 +40,7 @@ async function work(isCurrent) {
     if (!isCurrent()) return;
     const space = plan.result.map((side, axis) => Math.max(side, [width, height][axis]));
     view.resize(...space);
-    view.kind = network.output.kind;
+    view.kind = network.kind;
     $("size").textContent = `${width} × ${height} → ${plan.result.join(" × ")}`;
     $("note").textContent = plan.note;
     $("passes").textContent = network.build.passes.length;
@@ -109,7 +109,7 @@ async function choose(url) {
   const mine = ++turn;
   say("");
   try {
-    const next = await Network.open(url, (...all) => mine === turn && report(...all));
+    const next = await Network.open(chosen(), (...all) => mine === turn && report(...all));
     if (mine !== turn) return next.close();
     network?.close();
     network = next;

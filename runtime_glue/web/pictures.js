@@ -124,7 +124,7 @@ export class Pictures extends Objects {
 
   /**
    * Draw a picture in an output's textures to the canvas of the context, over all of it; luma with the
-   * chroma of the picture taken, or grey where the input is no picture.
+   * chroma of the picture taken, or grey where the input is not its luma.
    */
   show({ channels }, encoding, texture, names, isPictured) {
     const { gl } = this;

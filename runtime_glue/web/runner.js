@@ -25,7 +25,7 @@ export class Runner {
   #timer = null;
   #frame = null;
   #uploads = new Map();
-  #pictured = null; // the input that the picture taken last is in
+  #pictured = null; // the input that has the luma of the picture taken last
   #making = null;
   #listeners = {
     webglcontextlost: (event) => {
@@ -142,12 +142,13 @@ export class Runner {
    */
   upload(name, source) {
     const [port, sized] = this.#port("input", name);
+    const texture = sized.tensors.get(port.texture);
     if (!ArrayBuffer.isView(source)) {
-      this.#uploadPicture(port, sized, source);
-      this.#pictured = port.name;
+      const wanted = pictureOf(port, texture);
+      this.#uploadPicture(port, sized, source, wanted);
+      this.#pictured = wanted.channels === 1 ? port.name : null;
       return;
     }
-    const texture = sized.tensors.get(port.texture);
     const size = product(port.shape);
     if (source.length !== size) {
       const shape = port.shape.join("x");
@@ -166,9 +167,8 @@ export class Runner {
     checkErrors(this.gl, `the input '${port.name}' is uploaded`);
   }
 
-  #uploadPicture(port, sized, source) {
+  #uploadPicture(port, sized, source, wanted) {
     const texture = sized.tensors.get(port.texture);
-    const wanted = pictureOf(port, texture);
     const picture = this.#pictures.take(source, wanted);
     if (texture.format === "rgba8" && texture.kind === "2d" && wanted.channels > 1) {
       return this.#read(port, sized, [picture]);

@@ -40,11 +40,18 @@ def last() -> Model:
     return Model(nodes, {}, {"x": normal(1, HEIGHT, WIDTH, 3)})
 
 
+def reddened() -> Model:
+    """One channel of a picture in colours."""
+    weights = {"w": np.array([[1, 0, 0]], np.float32)[..., None, None]}
+    return Model([node("Conv", "x", "w")], weights, {"x": normal(*RGB)})
+
+
 RGB = (1, 3, HEIGHT, WIDTH)
 BUILDS = {
     "rgb": (lambda: scaled(*RGB), {}),
     "rgba": (lambda: scaled(1, 4, HEIGHT, WIDTH), {}),
     "luma": (doubled, {}),
+    "red": (reddened, {}),
     "last": (last, {}),
     "arrays": (lambda: scaled(*RGB), {"textures": "array"}),
     "bytes": (lambda: scaled(*RGB), {"preprocess": "input=unorm8", "output_encoding": "unorm8"}),

@@ -98,7 +98,7 @@ export class Pictures {
     this.#draw(`take ${channels} ${video}`, take(channels, video), formats, [from], targets);
   }
 
-  /** Draw a picture in an output to a canvas, which takes its size: luma with the chroma of the picture taken. */
+  /** Draw a picture in an output to a canvas, which takes its size; luma with the chroma of the picture taken. */
   show(canvas, { channels, width, height }, encoding, view, isPictured) {
     const { device } = this;
     const context = canvas.getContext("webgpu");

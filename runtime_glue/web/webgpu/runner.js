@@ -28,7 +28,7 @@ export class Runner {
   #sized = null; // what resize() makes anew: tensors, textures, passes
   #timer = null;
   #timed = false;
-  #pictured = null; // the input that the picture taken last is in
+  #pictured = null; // the input that has the luma of the picture taken last
   #lost = null;
 
   constructor(build, device) {
@@ -189,7 +189,7 @@ export class Runner {
         throw new ShadergenError("SG0605", `the input '${port.name}' takes ${low} to ${high}, not 0 to 1`);
       }
       this.#made.pictures.take(source, wanted, this.#own(port, sized));
-      this.#pictured = port.name;
+      this.#pictured = wanted.channels === 1 ? port.name : null;
       return;
     }
     const size = product(port.shape);

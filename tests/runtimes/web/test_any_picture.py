@@ -13,6 +13,7 @@ from support.onnx_models import node, typed_model
 from support.runtime_models import Model
 from support.web_pages import compiled, give, result, saved, shown
 
+from shadergen.compiler.pictures.drawing import palette
 from shadergen.compiler.serving import write_site
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ def mapped() -> Any:
     return picture_model([node("Conv", "x", "w")], w=red)
 
 
+def coloured() -> Any:
+    """Scores of three classes: red, green and blue."""
+    return picture_model([node("Conv", "x", "w")], w=np.eye(3, dtype=np.float32)[..., None, None])
+
+
 def darkened(channels: int) -> Any:
     return picture_model([node("Mul", "x", "w")], channels, w=np.array(0.5, np.float32))
 
@@ -121,7 +127,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         for name, model in MODELS.items()
     ]
     write_site(builds, folder / "site")
-    with served(site=folder / "site") as address, chromium() as browser:
+    scores = compiled(coloured()(HEIGHT, WIDTH), folder / "scores", device="swiftshader")
+    write_site([scores], folder / "named", ("rose", "leaf", "sky"))
+    with served(site=folder / "site", named=folder / "named") as address, chromium() as browser:
         page = browser.new_page(viewport={"width": 1000, "height": 800})
         page.set_default_timeout(30_000)
         page.goto(f"{address}/site/?network={URLS['dark']}")
@@ -152,9 +160,55 @@ def test_tiles_give_the_result_of_one_run(page: Any, tmp_path: Path, name: str) 
     image.save(tmp_path / "picture.png")
     give(page, URLS[name], tmp_path / "picture.png")
     assert "tiles of 64 × 48" in page.inner_text("#note")
+    assert "repeated" not in page.inner_text("#note")
     found, want = result(page)[..., :3], expected(MODELS[name], image)
     assert found.shape == want.shape
     assert np.abs(found - want).max() < 1  # of 255: no seams
+
+
+def test_the_edge_is_repeated_up_to_the_strides_with_a_note(page: Any, tmp_path: Path) -> None:
+    image = picture(131, 179)
+    image.save(tmp_path / "picture.png")
+    give(page, URLS["strided"], tmp_path / "picture.png")
+    note = page.inner_text("#note")
+    assert "edge is repeated up to 180 × 132, so the result may differ near it" in note
+    found, want = result(page)[..., :3], expected(MODELS["strided"], image)[:131, :179]
+    assert found.shape == want.shape
+    assert np.abs(found - want)[:128, :176].max() < 1
+    assert np.abs(found - want).max() > 1  # so the note is true
+
+
+@pytest.mark.parametrize(("side", "says"), [(4, "4 pixels wide or high"), (3, "3 pixels wide")])
+def test_a_picture_too_small_for_a_result_is_refused(
+    page: Any, tmp_path: Path, side: int, says: str
+) -> None:
+    page.select_option("#network", URLS["cropped"])
+    picture(side, 80).save(tmp_path / "small.png")
+    page.set_input_files("#file", tmp_path / "small.png")
+    page.locator("#message", has_text=says).wait_for()
+    assert "needs at least 5" in page.inner_text("#message")
+    picture(5, 80).save(tmp_path / "enough.png")
+    give(page, URLS["cropped"], tmp_path / "enough.png")
+    assert page.inner_text("#size") == "80 × 5 → 76 × 1"
+
+
+@pytest.mark.parametrize(("rows", "columns", "is_refused"), [(2, 3, False), (3, 2, True)])
+def test_a_network_that_turns_pictures_is_refused(
+    page: Any, rows: int, columns: int, is_refused: bool
+) -> None:
+    script = """async ([rows, columns]) => {
+      const { Network } = await import("./network.js");
+      const port = { name: "turned", shape: [1, 3, 48, 48], axes: [0, 1, 2, 3] };
+      const reach = { scale: [1, 1], before: 0, after: 0, period: 1 };
+      const height = { ...reach, input_axis: 2, output_axis: rows };
+      const width = { ...reach, input_axis: 3, output_axis: columns };
+      const build = { inputs: [port], outputs: [{ ...port, receptive_field: { height, width } }] };
+      const network = new Network({ build, resize: () => {} }, "picture");
+      return network.plan(100, 60).then(() => "", (error) => error.message);
+    }"""
+    message = page.evaluate(script, [rows, columns])
+    assert message.startswith("This page cannot show the output 'turned'") == is_refused
+    assert bool(message) == is_refused
 
 
 def test_a_smaller_picture_is_neither_cropped_nor_enlarged(page: Any, tmp_path: Path) -> None:
@@ -208,6 +262,26 @@ def test_a_class_map_has_colours_and_a_legend(page: Any, tmp_path: Path) -> None
     assert page.is_hidden("#legend")
 
 
+def test_three_classes_with_labels_are_a_class_map(page: Any) -> None:
+    named = page.context.browser.new_page()
+    try:
+        named.goto(page.url.partition("/site/")[0] + "/named/")
+        shown(named)
+        legend = named.locator("#legend li").all_inner_texts()
+        assert legend
+        assert {text.split()[0] for text in legend} <= {"rose", "leaf", "sky"}
+        colours = np.unique(result(named)[..., :3].reshape(-1, 3), axis=0)
+        assert {tuple(map(int, c)) for c in colours} <= {tuple(map(int, c)) for c in palette()[:3]}
+    finally:
+        named.close()
+
+
+def test_classes_have_the_colours_of_run(page: Any) -> None:
+    script = """import("./classes.js").then(({ colourOf }) =>
+      Array.from({ length: 256 }, (_, number) => colourOf(number)))"""
+    np.testing.assert_array_equal(page.evaluate(script), palette())
+
+
 def test_a_map_is_grey(page: Any, tmp_path: Path) -> None:
     image = picture(70, 90)
     image.save(tmp_path / "picture.png")
@@ -244,3 +318,24 @@ def test_colours_below_transparent_pixels_do_not_reach_their_neighbours_as_black
     assert (found[4:-4, 32:60, :3] >= 239).all()
     assert (found[:, :32, 3] == 0).all()
     assert (found[:, 32:, 3] == 255).all()
+
+
+def test_colours_below_transparent_pixels_are_kept_at_the_border(page: Any, tmp_path: Path) -> None:
+    image = picture(50, 70)
+    alpha = np.full((50, 70), 255, np.uint8)
+    alpha[:, 60:66] = 0
+    glass = image.copy()
+    glass.putalpha(Image.fromarray(alpha))
+    glass.save(tmp_path / "glass.png")
+    give(page, URLS["strided"], tmp_path / "glass.png")
+    found, want = result(page), expected(MODELS["strided"], image)
+    assert np.abs(found[..., :3] - want[:50, :70])[:44, 66:68].max() < 1  # the border differs
+
+
+def test_a_scaled_picture_keeps_colours_below_transparent_pixels(page: Any, tmp_path: Path) -> None:
+    image = Image.new("RGBA", (128, 96), (240, 200, 100, 255))
+    image.paste((240, 200, 100, 0), (0, 0, 64, 96))
+    image.save(tmp_path / "glass.png")
+    give(page, URLS["pooled"], tmp_path / "glass.png")
+    squares = np.array([240, 200, 100]) ** 2 / 255  # the mean of one colour times this colour
+    assert np.abs(result(page)[4:-4, 36:-4, :3] - squares).max() <= 1

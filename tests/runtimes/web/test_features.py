@@ -115,6 +115,13 @@ def test_luma_gets_the_chroma_of_the_picture_back(page: Any) -> None:
     assert np.abs(seen - expected).max() <= 2
 
 
+def test_one_channel_of_a_picture_in_colours_is_grey(page: Any) -> None:
+    call = "t.shown(a[0], a[1], a[2], a[3])"
+    found = ask(page, call, "/builds/red/build", flat(PIXELS), WIDTH, HEIGHT)
+    seen = np.array(found["own"]).reshape(HEIGHT, WIDTH, 4)[..., :3]
+    assert np.abs(seen - PIXELS[..., :1].astype(int)).max() <= 1
+
+
 def test_numbers_after_a_picture_have_none_of_its_colours(page: Any) -> None:
     arguments = ("/builds/luma/build", flat(PIXELS), WIDTH, HEIGHT)
     found = ask(page, "t.greyAgain(a[0], a[1], a[2], a[3])", *arguments)

@@ -13,7 +13,9 @@ import pytest
 from PIL import Image
 from support import ESPCN
 from support.browser import SCREENSHOTS, VULKAN, chromium
+from support.onnx_models import node, normal
 from support.runtime_builds import FRAGMENT, RuntimeBuild
+from support.runtime_models import Model
 from support.web_pages import compiled, result, scaled, shown
 
 import shadergen
@@ -37,8 +39,12 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     RuntimeBuild("wgsl", lambda: scaled(1, 3, 48, 64), {"device": "webgpu"}).write(folder / "wgsl")
     compiled(scaled(1, 3, 360, 640), folder / "both", device="webgl2-min,webgpu")
     RuntimeBuild("wide", lambda: scaled(1, 3, 480, 640), FRAGMENT).write(folder / "wide")
+    nodes = [node("Mul", "x", "large", outputs=("h",)), node("Add", "h", "h")]
+    endless = Model(nodes, {"large": np.array(3e38, np.float32)}, {"x": normal(1, 3, 48, 64)})
+    compiled(endless, folder / "endless", device="webgl2-min,webgpu")
     dark, wgsl, wide = (folder / name / "build" for name in ("dark", "wgsl", "wide"))
-    return [folder / "espcn", dark, folder / "open", wgsl, folder / "both", wide]
+    both, endless = folder / "both", folder / "endless"
+    return [folder / "espcn", dark, folder / "open", wgsl, both, wide, endless]
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +199,17 @@ def test_a_page_compares_webgl_with_webgpu(page: Any) -> None:
         other.close()
 
 
+def test_the_difference_of_infinite_results_is_not_none(page: Any) -> None:
+    other = page.context.browser.new_page()
+    try:
+        other.goto(page.url.partition("?")[0] + "compare.html?network=builds/6")
+        shown(other, "builds/6")
+        assert other.locator(".wrong").all_inner_texts() == ["", ""]
+        assert other.inner_text("#difference") == "NaN"
+    finally:
+        other.close()
+
+
 def test_a_lost_gpu_is_taken_again(page: Any) -> None:
     page.select_option("#network", "builds/3")
     shown(page, "builds/3")
@@ -313,8 +330,8 @@ def test_builds_of_one_model_in_folders_of_one_name_are_told_apart(
 @pytest.mark.parametrize(
     ("shape", "options", "code", "says"),
     [
-        ((1, 5, 6, 7), {}, "SG0605", "inputs have the shapes 1x5x6x7"),
-        ((6, 7), {}, "SG0605", "inputs have the shapes 6x7"),
+        ((1, 5, 6, 7), {}, "SG0605", "'x' of shape (1, 5, 6, 7) is not a picture"),
+        ((6, 7), {}, "SG0605", "its input 'x' has the shape 6x7"),
         ((1, 3, 6, 7), {"device": "gles32-desktop", "stage": "compute"}, "SG0602", "webgl2-min"),
     ],
 )
@@ -327,6 +344,43 @@ def test_a_build_that_the_page_cannot_show_is_refused(
         networks_of([tmp_path / "case" / "build"])
     assert caught.value.code == code
     assert says in caught.value.render()
+
+
+@pytest.mark.parametrize(
+    ("channels", "labels", "kind"),
+    [
+        (3, (), "picture"),
+        (3, ("a", "b", "c"), "scores"),
+        (3, ("a", "b"), "--labels is for networks with classes"),
+        (1, (), "map"),
+        (2, (), "scores"),
+        (2, ("a", "b", "c"), "--labels has 3 names, the network has 2 classes"),
+    ],
+)
+def test_the_list_of_networks_says_what_run_makes_of_an_output(
+    tmp_path: Path, channels: int, labels: tuple[str, ...], kind: str
+) -> None:
+    weights = {"w": np.ones((channels, 3, 1, 1), np.float32)}
+    model = Model([node("Conv", "x", "w")], weights, {"x": normal(1, 3, 6, 7)})
+    build = compiled(model, tmp_path / "build", device="webgl2-min")
+    if kind.startswith("--"):
+        with pytest.raises(ShadergenError, match=kind) as caught:
+            networks_of([build], labels)
+        assert caught.value.code == "SG0301"
+        assert str(build) in caught.value.render()
+        return
+    (network,) = networks_of([build], labels)
+    assert network["kind"] == kind
+    assert network.get("labels", []) == list(labels)
+
+
+def test_scores_of_the_whole_picture_are_refused(tmp_path: Path) -> None:
+    nodes = [node("Conv", "x", "w", outputs=("h",)), node("GlobalAveragePool", "h")]
+    weights = {"w": np.ones((5, 3, 1, 1), np.float32)}
+    build = compiled(Model(nodes, weights, {"x": normal(1, 3, 6, 7)}), tmp_path / "build")
+    with pytest.raises(ShadergenError, match="the page cannot show") as caught:
+        networks_of([build])
+    assert "its output 'y' has the shape 1x5x1x1" in caught.value.render()
 
 
 def test_a_site_is_not_written_over_another_folder(builds: list[Path], tmp_path: Path) -> None:

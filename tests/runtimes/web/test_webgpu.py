@@ -132,6 +132,13 @@ def test_luma_gets_the_chroma_of_the_picture_back(features: Any) -> None:
     assert np.ptp(grey) <= 1
 
 
+def test_one_channel_of_a_picture_in_colours_is_grey(features: Any) -> None:
+    found = ask(features, "g.shown(...a)", "/pictures/red/build", flat(PIXELS), WIDTH, HEIGHT)
+    for kind in ("canvas", "frame"):
+        seen = np.array(found[kind]).reshape(HEIGHT, WIDTH, 4)[..., :3]
+        assert np.abs(seen - PIXELS[..., :1].astype(int)).max() <= 1, kind
+
+
 def test_row_0_is_the_top_row_in_and_out(features: Any) -> None:
     pixels = np.zeros((HEIGHT, WIDTH, 4), np.uint8)
     pixels[..., 3] = 255
