@@ -95,8 +95,8 @@ def run_picture(
     assert output is not None
     if kind == "picture":
         return _write_picture(network, picture, output, settings, progress)
-    values, notes = pixel_values(network, picture, progress)
-    notes = (*picture.notes, *notes)
+    values, more = pixel_values(network, picture, progress)
+    notes = (*notes, *more)
     bits, why = _bits(network, picture, output, settings)
     legend: tuple[Class, ...] = ()
     if kind == "map":

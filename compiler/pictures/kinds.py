@@ -90,10 +90,23 @@ def network_of(build: Build, labels: Sequence[str] = ()) -> Network:
 
 
 def _spatial(source: Port, axes: PictureAxes, output: Port) -> tuple[int, int]:
-    """Return the axes of rows and columns of an output, or -1 twice."""
+    """Return the axes of rows and columns of an output, or -1 twice.
+
+    Raises:
+        ShadergenError: SG0605 when they are not in this order.
+    """
     field = output.receptive_field
     if field is not None and field.height is not None and field.width is not None:
-        return field.height.output_axis, field.width.output_axis
+        row, column = field.height.output_axis, field.width.output_axis
+        if row > column:
+            raise ShadergenError(
+                "SG0605",
+                f"output '{output.name}' has rows and columns exchanged",
+                why="the network turns the picture: its rows lie along the output's axis "
+                f"{row}, its columns along axis {column}",
+                help="use .npz files for input and output",
+            )
+        return row, column
     rank = len(output.shape)
     if rank == len(source.shape):
         row, column = axes.row, axes.column

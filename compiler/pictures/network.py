@@ -42,12 +42,19 @@ class Prepared:
     Attributes:
         network: the build at the size of a tile.
         plan: the tiles; None for a picture that is resized to the build's size.
-        notes: what is done, a line each.
+        changes: what is done to the picture or the result to fit the build, a line each.
+        exact: what is done that leaves the result as it is, a line each.
     """
 
     network: Network
     plan: Plan | None
-    notes: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All that is done, a line each."""
+        return (*self.exact, *self.changes)
 
 
 class PictureNetwork:
@@ -119,22 +126,21 @@ class PictureNetwork:
                 progress("tiles", tiles, plan.count)
 
         for first, values in plan.run(read, tile, done):
-            if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
-                raise ShadergenError(
-                    "SG0605",
-                    f"output '{network.output.name}' has values that are not finite",
-                    why="the network computed NaN or infinity, which no picture holds",
-                    help="check with shadergen verify; with --precision mediump or fp16 numbers "
-                    "beyond 65504 overflow",
-                )
+            _check_finite(values, network)
             yield first, values
 
     def resized(self, picture: Picture) -> NDArray[Any]:
-        """Return the output for a picture that is resized to the build's size."""
+        """Return the output for a picture that is resized to the build's size.
+
+        Raises:
+            ShadergenError: SG0605 for values that are not finite.
+        """
         network = self.prepare(picture.size).network
         everything = slice(None)
         pixels = picture.part(everything, everything, network.channels)
-        return self._run(network, resized(pixels, network.size, "BICUBIC"))
+        values = self._run(network, resized(pixels, network.size, "BICUBIC"))
+        _check_finite(values, network)
+        return values
 
     def _run(self, network: Network, pixels: NDArray[Any]) -> NDArray[Any]:
         host = to_host(pixels, network.input.shape, network.axes)
@@ -148,11 +154,11 @@ class PictureNetwork:
             return Prepared(network, None, self._resize_note(size, network))
         if chosen == size:
             plans = (single(n, n, r) for n, r in zip(size, network.result_size, strict=True))
-            return Prepared(network, Plan(*plans), ())
+            return Prepared(network, Plan(*plans))
         field = network.output.receptive_field
         reaches = (None, None) if field is None else (field.height, field.width)
         axes = [
-            self._axis(*numbers)
+            self._axis(network.kind, *numbers)
             for numbers in zip(size, chosen, network.result_size, reaches, strict=True)
         ]
         rows, columns = axes
@@ -161,9 +167,10 @@ class PictureNetwork:
                 raise self._refusal(size, network)
             return Prepared(network, None, self._resize_note(size, network))
         plan = Plan(rows, columns)
-        return Prepared(network, plan, self._plan_notes(plan, network))
+        exact, changes = self._plan_notes(plan, network)
+        return Prepared(network, plan, changes, exact)
 
-    def _axis(self, size: int, tile: int, result: int, reach: Any) -> AxisPlan | None:
+    def _axis(self, kind: str, size: int, tile: int, result: int, reach: Any) -> AxisPlan | None:
         if size == tile:
             return single(size, tile, result)
         if size < tile:
@@ -172,7 +179,8 @@ class PictureNetwork:
             period = 1 if reach is None else reach.period
             if reach is None and result > 0 and tile % result and result % tile:
                 return None
-            return blended(size, tile, result, self._overlap, max(period, -(-tile // result)))
+            period = max(period, -(-tile // result))
+            return blended(size, tile, result, self._overlap, period, kind == "classes")
         return None if reach is None else exact(size, tile, result, reach)
 
     def _at(self, size: tuple[int, int]) -> Network:
@@ -236,28 +244,53 @@ class PictureNetwork:
         own, taken = ("x".join(map(str, s)) for s in (size, network.size))
         return (f"the picture of {own} was resized to the network's {taken}",)
 
-    def _plan_notes(self, plan: Plan, network: Network) -> tuple[str, ...]:
-        notes = []
+    def _plan_notes(self, plan: Plan, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what leaves the result as it is, and what changes it."""
+        exact, changes = [], []
         extended = plan.rows.extended, plan.columns.extended
         if plan.count > 1:
             size = "x".join(map(str, network.size))
             field = network.output.receptive_field
-            if self._overlap is not None:
-                how = f"blended over {self._overlap} pixels: an approximation, seams may show"
-            else:
+            tiles = f"{count(plan.count, 'tile')} of {size}"
+            if self._overlap is None:
                 assert field is not None
                 assert field.height is not None
-                how = "which give the network's result on the whole picture"
-            notes.append(f"{count(plan.count, 'tile')} of {size}, {how}")
+                exact.append(f"{tiles}, which give the network's result on the whole picture")
+            elif network.kind == "classes":
+                changes.append(
+                    f"{tiles}; of the {self._overlap} pixels that they share, each has the class "
+                    "of the nearer tile: an approximation, seams may show"
+                )
+            else:
+                changes.append(
+                    f"{tiles}, blended over {self._overlap} pixels: an approximation, seams may "
+                    "show"
+                )
         if any(extended):
             own = plan.rows.size, plan.columns.size
             to = own[0] + extended[0], own[1] + extended[1]
-            notes.append(
+            changes.append(
                 f"the last pixels of {own[0]}x{own[1]} were repeated to {to[0]}x{to[1]}, which the "
                 "build takes; the result was cut to the picture, and may differ near these sides "
                 "from that of a build for this size"
             )
-        return tuple(notes)
+        return tuple(exact), tuple(changes)
+
+
+def _check_finite(values: NDArray[Any], network: Network) -> None:
+    """Refuse NaN and infinity.
+
+    Raises:
+        ShadergenError: SG0605.
+    """
+    if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
+        raise ShadergenError(
+            "SG0605",
+            f"output '{network.output.name}' has values that are not finite",
+            why="the network computed NaN or infinity, which no picture holds",
+            help="check with shadergen verify; with --precision mediump or fp16 numbers beyond "
+            "65504 overflow",
+        )
 
 
 class _Search:

@@ -39,18 +39,17 @@ def run_image(session: Session, given: dict[str, Any]) -> Any:
     ((name, image),) = given.items()
     picture = from_pillow(image, f"the picture for '{name}'")
     prepared = network.prepare(picture.size)
-    notes = (*picture.notes, *prepared.notes)
+    notes = (*picture.notes, *prepared.changes)
     result: Any
     if prepared.network.kind == "category":
         result = network.resized(picture)
     elif prepared.network.kind == "picture":
         result = _image(network, picture)
     else:
-        result, notes = pixel_values(network, picture, lambda step, done, total: None)
-        notes = (*picture.notes, *notes)
+        result, more = pixel_values(network, picture, lambda step, done, total: None)
+        notes = (*notes, *more)
     for note in notes:
-        if not note.endswith("on the whole picture"):  # which changes nothing
-            warnings.warn(note, PictureWarning, stacklevel=5)
+        warnings.warn(note, PictureWarning, stacklevel=5)
     return result
 
 

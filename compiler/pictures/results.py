@@ -27,11 +27,12 @@ def pixel_values(
     """Return a number for each pixel of a picture: of a class, or of a map.
 
     Returns:
-        (H, W) at the picture's size: int64 numbers of classes, or float32; and what was done.
+        (H, W) at the picture's size: int64 numbers of classes, or float32; and what was done to
+        the network's result, a line each.
     """
     prepared = network.prepare(picture.size)
     of = prepared.network
-    notes = prepared.notes
+    notes: tuple[str, ...] = ()
     if prepared.plan is None:
         array = network.resized(picture)
         found = _chosen(to_pixels(array, of.row, of.column), of.kind)
@@ -40,7 +41,7 @@ def pixel_values(
         found = np.concatenate(parts)
     if found.shape != picture.size:
         size = "x".join(map(str, found.shape))
-        notes = (*notes, f"the result of {size} was resized to the picture")
+        notes = (f"the result of {size} was resized to the picture",)
         if of.kind == "map":
             found = resized(found[..., np.newaxis], picture.size, "BILINEAR")[..., 0]
         else:

@@ -70,10 +70,21 @@ def single(size: int, tile: int, result: int, scale: tuple[int, int] | None = No
     """Return the plan of one tile that holds all of the picture.
 
     ``scale`` is that of the network's reach; by default it follows from the sizes.
+
+    Raises:
+        ShadergenError: SG0605 for a picture of which the network leaves nothing.
     """
     extended = tile - size
     p, q = scale or (tile, result)
     cut = extended * q // p
+    if cut >= result:
+        least = next(n for n in range(size, tile + 1) if (tile - n) * q // p < result)
+        raise ShadergenError(
+            "SG0605",
+            f"a picture with a side of {size} pixels is too small for the network",
+            why=f"it makes {result} pixels of {tile}, and none of {size}",
+            supported=f"at least {least} pixels to this side",
+        )
     kept = slice(0, result - cut)
     ones = np.ones(result - cut, np.float32)
     return AxisPlan(size, tile, result - cut, (Span(0, 0, kept, ones),), extended)
@@ -117,8 +128,12 @@ def exact(size: int, tile: int, result: int, reach: Reach) -> AxisPlan | None:
     return AxisPlan(size, tile, total, tuple(spans), extended)
 
 
-def blended(size: int, tile: int, result: int, overlap: int, period: int) -> AxisPlan:
+def blended(
+    size: int, tile: int, result: int, overlap: int, period: int, nearest: bool = False
+) -> AxisPlan:
     """Return tiles that overlap by a number of elements, over which they are blended.
+
+    With ``nearest``, each element is the nearer tile's: for numbers that cannot be blended.
 
     Raises:
         ShadergenError: SG0301 when the overlap leaves no step.
@@ -139,6 +154,8 @@ def blended(size: int, tile: int, result: int, overlap: int, period: int) -> Axi
     for k in range(len(origins) - 1):
         shared = shifts[k] + result - shifts[k + 1]
         rising = ((np.arange(shared) + 0.5) / max(shared, 1)).astype(np.float32)
+        if nearest:
+            rising = np.round(rising)
         weights[k][result - shared :] *= 1 - rising
         weights[k + 1][:shared] *= rising
     # Three tiles may share elements: weights add up to 1 all the same.

@@ -27,6 +27,7 @@ QUALITY = {  # hardly any loss
     "libvpx-vp9": {"crf": "18", "b": "0", "row-mt": "1", "cpu-used": "4"},
 }
 TURNS = {90: 1, 180: 2, 270: 3}  # quarter turns to the left, by the rotation of a frame
+UNKNOWN, BT709, LIMITED = 2, 1, 1  # colour spaces and a range, by the numbers of H.273
 DEEP = 8  # bits beyond which a video is read in 16 and written in 10
 
 
@@ -39,7 +40,8 @@ def run_video(
 ) -> tuple[int, Made]:
     """Run a network from picture to picture on every frame of a video.
 
-    Frames keep their times. The sound is copied as it is.
+    Frames keep their times and their colour space, with its range, primaries and transfer. The
+    sound is copied as it is.
 
     Args:
         network: to run.
@@ -101,6 +103,7 @@ class _Video:
         components = video.codec_context.format.components if video.codec_context.format else ()
         self._deep = max((c.bits for c in components), default=8) > DEEP
         self._stream: Any = None
+        self._space, self._range = UNKNOWN, 0
         self._notes: dict[str, None] = {}
         self._size = (0, 0)
         self._tiles = 1
@@ -116,6 +119,11 @@ class _Video:
             made = self._frame(av, frame)
             if self._stream is None:
                 self._open(frame, made)
+            made = made.reformat(
+                format=self._stream.pix_fmt,
+                dst_colorspace=self._space,
+                dst_color_range=self._range,
+            )
             made.pts, made.time_base = frame.pts, frame.time_base
             self._target.mux(self._stream.encode(made))
             frames += 1
@@ -165,6 +173,14 @@ class _Video:
         stream = self._target.add_stream(self._codec, rate=rate, options=QUALITY[self._codec])
         stream.width, stream.height = made.width, made.height
         stream.pix_fmt = "yuv420p10le" if self._deep else "yuv420p"
+        self._space, self._range = int(frame.colorspace), int(frame.color_range)
+        if frame.format.is_rgb:
+            self._space, self._range = BT709, LIMITED
+        context = self._video.codec_context
+        stream.codec_context.colorspace = self._space
+        stream.codec_context.color_range = self._range
+        stream.codec_context.color_primaries = context.color_primaries
+        stream.codec_context.color_trc = context.color_trc
         if frame.time_base is not None:
             stream.codec_context.time_base = frame.time_base
         self._stream = stream

@@ -312,6 +312,43 @@ def test_values_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out.png").exists()
 
 
+def test_resized_maps_and_scores_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    black = saved(tmp_path / "in.png", np.zeros((30, 40, 3), np.uint8))
+    pooled = node("GlobalAveragePool", "x", outputs=("p",))
+    summed = node("ReduceSum", "x", "a", outputs=("s",), keepdims=1)
+    ends = {
+        "map": [summed, pooled, node("ReduceSum", "p", "a", outputs=("q",), keepdims=1),
+                node("Add", "s", "q", outputs=("t",)), node("Log", "t")],
+        "scores": [pooled, node("Conv", "p", "w", "b", outputs=("s",), pads=[1] * 4),
+                   node("Sub", "s", "s", outputs=("t",)), node("Log", "t", outputs=("u",)),
+                   node("Flatten", "u")],
+    }  # fmt: skip
+    for name, nodes in ends.items():
+        (tmp_path / name).mkdir()
+        proto = model(nodes, {**WEIGHTS, "a": np.array([1])}, {"x": (1, 3, *TILE)}, 17)
+        output = tmp_path / "out.png" if name == "map" else None
+        error = refused(run_file, build_of(proto, tmp_path / name), black, output)
+        assert "not finite" in error.what
+
+
+def test_networks_that_exchange_rows_and_columns_are_refused(tmp_path: Path) -> None:
+    turned = model(node("Transpose", "x", perm=[0, 1, 3, 2]), {}, {"x": (1, 3, *TILE)}, 17)
+    source = saved(tmp_path / "in.png", colours(24, 32))
+    error = refused(run_file, build_of(turned, tmp_path), source, tmp_path / "out.png")
+    assert (error.code, error.what) == ("SG0605", "output 'y' has rows and columns exchanged")
+
+
+def test_pictures_of_which_a_network_leaves_nothing_are_refused(tmp_path: Path) -> None:
+    weights = {"v": normal(3, 3, 21, 21)}
+    proto = model(node("Conv", "x", "v"), weights, {"x": (1, 3, 64, 64)}, 17)
+    build = build_of(proto, tmp_path)
+    source = saved(tmp_path / "in.png", colours(5, 5))
+    error = refused(run_file, build, source, tmp_path / "out.png")
+    assert (error.code, error.supported) == ("SG0605", "at least 21 pixels to this side")
+    run_file(build, saved(tmp_path / "in.png", colours(21, 30)), tmp_path / "out.png")
+    assert pixels_of(tmp_path / "out.png").shape == (1, 10, 3)
+
+
 # folders
 
 
@@ -373,6 +410,26 @@ def test_numbers_of_classes_are_drawn_too(tmp_path: Path) -> None:
     run = run_file(build_of(proto, tmp_path), source, tmp_path / "out.png")
     assert sum(entry.share for entry in made(run).legend) == pytest.approx(1)
     assert made(run).tiles > 1
+
+
+@pytest.mark.parametrize("overlap", [5, 8])
+def test_classes_where_tiles_overlap_are_those_of_the_nearer_tile(
+    tmp_path: Path, overlap: int
+) -> None:
+    nodes = [node("GlobalMaxPool", "x", outputs=("m",)), node("Mul", "m", "c", outputs=("n",)),
+             node("Expand", "n", "shape", outputs=("s",)), node("Cast", "s", to=6)]  # fmt: skip
+    inits = {"c": np.float32(255), "shape": np.array([1, 1, *TILE])}
+    proto = model(nodes, inits, {"x": (1, 1, *TILE)}, 17)
+    proto.graph.output[0].type.tensor_type.elem_type = 6  # int32
+    pixels = np.zeros((24, 64 - overlap), np.uint8)
+    pixels[0, 0], pixels[0, -1] = 2, 200  # each tile has one class, and blending makes others
+    settings = Settings(overlap=overlap)
+    source = saved(tmp_path / "in.png", pixels)
+    run = run_file(build_of(proto, tmp_path), source, tmp_path / "out.png", settings=settings)
+    shares = {entry.number: entry.share for entry in made(run).legend}
+    assert shares.keys() == {2, 200}
+    assert shares[2] == pytest.approx(0.5, abs=0.02)
+    assert "the nearer tile" in made(run).notes[0]
 
 
 def test_maps_of_numbers_are_drawn_in_gray(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import skimage.data
 from PIL import Image
 from support import ESPCN
 from support import refusal as refused
+from support.picture_networks import affine, save
 
 import shadergen
 from shadergen.compiler.running import run_file
@@ -87,6 +88,38 @@ def test_videos_of_10_bits_keep_them(build: Path, tmp_path: Path) -> None:
     run_file(build, tmp_path / "in.mkv", tmp_path / "out.mp4")
     with av.open(str(tmp_path / "out.mp4")) as video:
         assert video.streams.video[0].codec_context.format.name == "yuv420p10le"
+
+
+@pytest.mark.parametrize("space", [1, 6, 9], ids=["BT.709", "BT.601", "BT.2020"])
+@pytest.mark.parametrize("limits", [1, 2], ids=["limited", "full"])
+def test_a_video_keeps_its_colours_and_what_it_says_of_them(
+    tmp_path: Path, space: int, limits: int
+) -> None:
+    planes = (139, 90, 180)  # Y, Cb, Cr
+    size = {"width": WIDTH, "height": HEIGHT}
+    with av.open(str(tmp_path / "in.mkv"), "w") as target:
+        stream = target.add_stream("libx264", rate=10, options={"qp": "0"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        context = stream.codec_context
+        context.colorspace, context.color_range = space, limits
+        context.color_primaries, context.color_trc = 1, 13
+        frame = av.VideoFrame(**size, format="yuv420p")
+        for plane, value in zip(frame.planes, planes, strict=True):
+            plane.update(np.full(plane.buffer_size, value, np.uint8))
+        frame.colorspace, frame.color_range, frame.pts = space, limits, 0
+        target.mux(stream.encode(frame))
+        target.mux(stream.encode())
+    same = save(affine(3, 1.0, 0.0), tmp_path)
+    shadergen.compile_model(same, tmp_path / "same", input_size="48x64", validate=False)
+    run_file(tmp_path / "same", tmp_path / "in.mkv", tmp_path / "out.mkv")
+    with av.open(str(tmp_path / "out.mkv")) as video:
+        context = video.streams.video[0].codec_context
+        said = context.colorspace, context.color_range, context.color_primaries, context.color_trc
+        frame = next(video.decode(video=0))
+    assert tuple(map(int, said)) == (space, limits, 1, 13)
+    found = [np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes]
+    middle = [int(plane[len(plane) // 2, 8]) for plane in found]
+    np.testing.assert_allclose(middle, planes, atol=2)  # of rounding to RGB and of coding
 
 
 def test_a_file_that_is_no_video_is_refused(build: Path, tmp_path: Path) -> None:
