@@ -35,7 +35,7 @@ def deep_pixels(path: Path, stored: Any) -> NDArray[Any]:
         ShadergenError: SG0606 without PyAV.
     """
     av = extras.need("av", "av", f"reading the 16-bit picture '{path}'")
-    # Pillow shows grey with alpha as RGBA, and its way to read tells.
+    # Pillow gives 16-bit grey with alpha as RGBA; only the raw mode of its decoder differs.
     gray = str(stored.tile[0][3]).startswith("LA")
     channels = 2 if gray else len(stored.getbands())
     try:

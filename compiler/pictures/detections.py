@@ -85,14 +85,14 @@ def detector_of(build: Build) -> Detector | None:
     rest = [port for port in build.outputs if port is not chosen]
     floats = [port for port in rest if port.dtype == "float32" and _fits(port, count)]
     whole = [port for port in rest if port.dtype != "float32" and prod(port.shape) == count]
-    if len(floats) == 2:  # classes as floats: their name tells
+    if len(floats) == 2:  # classes as floats are known by their name
         whole = [port for port in floats if any(w in port.name.lower() for w in ("class", "label"))]
         floats = [port for port in floats if port not in whole]
     if len(floats) != 1 or len(whole) != len(rest) - 1:
         shapes = ", ".join(f"{port.name} {port.shape}" for port in build.outputs)
         raise ShadergenError(
             "SG0605",
-            f"the boxes '{chosen.name}' have no scores that can be told",
+            f"cannot identify the scores of the boxes '{chosen.name}'",
             why=f"the outputs are {shapes}",
             supported=f"scores of shape ({count},) or ({count}, classes), and classes ({count},)",
             help="use .npz files for input and output",

@@ -287,7 +287,7 @@ def _check_finite(values: NDArray[Any], network: Network) -> None:
         raise ShadergenError(
             "SG0605",
             f"output '{network.output.name}' has values that are not finite",
-            why="the network computed NaN or infinity, which no picture holds",
+            why="the network computed NaN or infinity; pixels are finite",
             help="check with shadergen verify; with --precision mediump or fp16 numbers beyond "
             "65504 overflow",
         )

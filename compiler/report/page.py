@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..estimation import FrameEstimate
     from .content import Content
 
-MADE = b'<meta name="generator" content="shadergen '  # what is in the first lines of ours
+MADE = b'<meta name="generator" content="shadergen '  # in files from shadergen
 HELP = "name a file with -o, for example -o report.html"
 INSET = 10  # pixels between the edge of a card and its texts
 BAR = WIDTH - 2 * INSET  # pixels of the bar in a card that does all the work

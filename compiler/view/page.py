@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .content import Shown, View
 
-MADE = b'<meta name="generator" content="shadergen view '  # what is in the first lines of ours
+MADE = b'<meta name="generator" content="shadergen view '  # in files from shadergen
 HELP = "name a file or a folder with -o, for example -o view.html"
 FOLDER_HELP = "name another folder with -o, or a page: -o view.html"
 WIDTH, HEIGHT = 1000, 480  # pixels that a sheet is enlarged to at most, by a whole factor

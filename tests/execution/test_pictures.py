@@ -515,4 +515,4 @@ def test_boxes_of_another_form_are_refused(tmp_path: Path) -> None:
     assert error.what == "the boxes 'boxes' are not corners"
     build = build_of(detector(CORNERS, np.ones((1, 3))), tmp_path)
     error = refused(run_file, build, source, tmp_path / "out.png")
-    assert error.what == "the boxes 'boxes' have no scores that can be told"
+    assert error.what == "cannot identify the scores of the boxes 'boxes'"
