@@ -6,12 +6,13 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ..passes.receptive_field import Unbounded, receptive_fields
+from ..passes.reach import Unbounded
+from ..passes.reach_of_graphs import reaches
 from .picture_axes import picture_axes
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Output
-    from ..passes.receptive_field import Reach
+    from ..passes.reach import Reach
     from .picture_axes import PictureAxes
 
 LARGEST = 16384  # number in the member, as no texture is larger
@@ -28,8 +29,8 @@ def receptive_field_members(graph: Graph) -> dict[str, dict[str, Any]]:
         return {}
     (source,) = graph.inputs
     port = source.port
-    rows = receptive_fields(graph, source, port.axes[found.row])
-    columns = receptive_fields(graph, source, port.axes[found.column])
+    rows = reaches(graph, source, port.axes[found.row])
+    columns = reaches(graph, source, port.axes[found.column])
     members = {}
     for output in graph.outputs:
         row, column = (

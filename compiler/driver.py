@@ -47,9 +47,9 @@ from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
 from .notes import compiled_notes
 from .option_parsing import parse_preprocessing
 from .options import Options
+from .proven_fields import proven_members
 from .provenance import provenance
 from .random_inputs import trial_inputs
-from .receptive_fields import proven_members
 from .tuning.coverage import coverage_notes
 from .user_shader import (
     as_dispatched,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from onnx.onnx_ml_pb2 import ModelProto
 
     from ..ir.graph import Graph
-    from .receptive_fields import Larger
+    from .proven_fields import Larger
 
 GENERATOR = f"shadergen {__version__}"
 # What is kept of expressions: their sizes hold the shape environment of a model.
@@ -212,7 +212,7 @@ def compile_graph(
         options: see :class:`~.options.Options`.
         progress: called with the name of each step as it begins.
         observe: shown the graph after each pass.
-        larger: reads the model at another size, as :func:`.receptive_fields.proven_members` needs;
+        larger: reads the model at another size, as :func:`.proven_fields.proven_members` needs;
             without it the schedule states no receptive fields.
 
     Returns:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ..backends.receptive_fields import picture_of, receptive_field_members
 from ..errors import ShadergenError
 from ..ir.dimensions import hint
-from ..passes.receptive_field import Reach, receptive_fields
+from ..passes.reach import Reach
+from ..passes.reach_of_graphs import reaches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,7 @@ def _differing(graph: Graph, other: Graph, output: Output) -> str:
         found = []
         for each in (graph, other):
             (source,) = each.inputs
-            known = receptive_fields(each, source, source.port.axes[axis])
+            known = reaches(each, source, source.port.axes[axis])
             found.append({n.name: known.get(n.result) for n in each.nodes})
         pairs.append(found)
     for node in graph.nodes:

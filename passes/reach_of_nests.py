@@ -1,28 +1,18 @@
-"""Receptive fields: the rows and columns of the input picture that each output element depends on.
+"""The reach of the result of one loop nest.
 
-A picture may be cut into tiles if two facts hold for every value between input and output:
-
-    reach           element i of the value's axis depends only on the elements of the input's axis
-                    from scale * i + low to scale * i + high
-    equivariance    an input that is shifted by a multiple of the period gives the shifted result
-
-Both follow from the loop nests. The index of each load is a line in the position i
-(:mod:`.position_lines`). Two lines, the operand's own reach and the load's, compose.
+The index of each load is a line in the position i (:mod:`.position_lines`). Two lines, the
+operand's own reach and the load's, compose.
 
 Near the ends of an axis a nest may do something else: padding, clamped or mirrored indices, tables
 of weights that end. The positions where it does are counted, and the reach is made larger until it
 leaves the picture there. A tile then discards these positions at its inner borders. What an index
 reads there is computed position by position, and belongs to the reach, too.
-
-A value without a finite reach (global pooling, attention), or that knows its position (a table of
-positions), is :class:`Unbounded`, with the name of the layer. Dynamic dimensions count at the
-default sizes; they may bound an index, but not scale it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
@@ -31,195 +21,20 @@ import numpy as np
 from ..ir.dimensions import hint, is_dynamic
 from ..ir.evaluation import expand
 from ..ir.expr import Call, Expr, Extent, Num, Var, variables, walk
-from ..ir.graph import Constant, Input
-from ..ir.index_maps import simplified
+from ..ir.graph import Constant
 from ..ir.indexing import Load, Source, coordinates
-from ..ir.nests import nest_of
-from .kernel_ops import parts
 from .position_lines import DATA, INFINITY, RULES, Line, PositionError, difference
+from .reach import Reach, State, Unbounded, hull, widened
+from .repeating_tables import repeating_rows, repeating_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
-    from ..ir.graph import Graph, Node, Value
+    from ..ir.graph import Value
     from ..ir.nest import Binding, Nest
 
-LONGEST_PERIOD = 64  # of tables: positions after which weights repeat
 
-
-@dataclass(frozen=True)
-class Reach:
-    """Element i along ``axis`` depends on scale * i + low to scale * i + high of the input's axis.
-
-    ``period`` counts elements of the input: shifts by its multiples shift the value.
-    """
-
-    axis: int
-    scale: Fraction
-    low: Fraction
-    high: Fraction
-    period: Fraction
-
-
-@dataclass(frozen=True)
-class Unbounded:
-    """No finite reach, because of a layer."""
-
-    layer: str
-
-
-State = Reach | Unbounded | None  # None: the value does not depend on the input
-
-
-def receptive_fields(graph: Graph, source: Input, axis: int) -> dict[Value, State]:
-    """Return the reach of every value along an axis of an input.
-
-    Args:
-        graph: after the mathematical passes: every operator has a loop nest.
-        source: the input.
-        axis: of its logical shape.
-    """
-    extent = int(hint(source.shape[axis]))
-    known: dict[Value, State] = {}
-    for i in graph.inputs:
-        one = Fraction(1)
-        known[i] = Reach(axis, one, Fraction(0), Fraction(0), one) if i is source else None
-    for node in graph.nodes:
-        try:
-            state = _node(node, known, extent)
-        except PositionError:
-            state = Unbounded(node.name)
-        known |= dict.fromkeys(node.results, state)
-    return known
-
-
-def _node(node: Node, known: Mapping[Value, State], extent: int) -> State:
-    p = parts(node)
-    extras = {f"e{k}": value for k, value in enumerate(p.extras)}
-    states = [known.get(v) for v in p.operands]
-    if p.prologue:
-        names = {name for formula in p.prologue for name in variables(formula)}
-        around = [(v, known.get(v)) for name, v in extras.items() if name in names]
-        rank = len(p.operands[0].shape)
-        states[0] = _merged([(p.operands[0], states[0]), *around], rank, extent, node.name)
-    for state in (*states, *(known.get(v) for v in extras.values())):
-        if isinstance(state, Unbounded):
-            return state
-    if all(s is None for s in (*states, *(known.get(v) for v in extras.values()))):
-        return None
-    result: State = None
-    if any(s is not None for s in states):
-        nest = nest_of(p.kernel, *(v.type for v in p.read))
-        if nest is None:
-            return Unbounded(node.name)
-        nest = simplified(nest, node.result.shape)
-        through = _Walk(nest, p.read, states, tuple(map(hint, node.result.shape)))
-        result = through.state(node.name, extent)
-    if p.epilogue is None or isinstance(result, Unbounded):
-        return result
-    names = set(variables(p.epilogue))
-    around = [(v, known.get(v)) for name, v in extras.items() if name in names]
-    return _merged([(None, result), *around], len(node.result.shape), extent, node.name)
-
-
-def _merged(
-    values: Sequence[tuple[Value | None, State]], rank: int, extent: int, layer: str
-) -> State:
-    """Return the state of an element-wise function of values that are broadcast to a rank."""
-    found: Reach | None = None
-    for value, state in values:
-        if isinstance(state, Unbounded):
-            return state
-        if state is not None:
-            shift = rank - len(value.shape) if value is not None else 0
-            state = replace(state, axis=state.axis + shift)
-            found = state if found is None else _hull(found, state)
-            if found is None:
-                return Unbounded(layer)
-    if found is None:
-        return None
-    for value, state in values:
-        if value is None or state is not None:
-            continue
-        own = found.axis - (rank - len(value.shape))
-        if own < 0 or hint(value.shape[own]) == 1:
-            continue
-        table = _table(value, own)
-        if table is None:
-            return Unbounded(layer)
-        period, before, after = table
-        found = _widened(found, (before, after), (int(hint(value.shape[own])), extent), period)
-    return found
-
-
-def _hull(a: Reach, b: Reach) -> Reach | None:
-    if (a.axis, a.scale) != (b.axis, b.scale):
-        return None
-    low, high = min(a.low, b.low), max(a.high, b.high)
-    return Reach(a.axis, a.scale, low, high, _common(a.period, b.period))
-
-
-def _widened(reach: Reach, ends: tuple[int, int], sizes: tuple[int, int], period: int) -> Reach:
-    """Return a reach that leaves the picture at the first and last positions, as many as given.
-
-    ``sizes`` are those of the value's axis and of the picture's.
-    """
-    low, high = reach.low, reach.high
-    if ends[0] > 0:
-        low = min(low, Fraction(-1 - math.floor(reach.scale * (ends[0] - 1))))
-    if ends[1] > 0:
-        high = max(high, sizes[1] - Fraction(math.floor(reach.scale * (sizes[0] - ends[1]))))
-    return replace(reach, low=low, high=high, period=_common(reach.period, period * reach.scale))
-
-
-def _common(a: Fraction, b: Fraction) -> Fraction:
-    """Return the least common multiple."""
-    return Fraction(
-        math.lcm(a.numerator * b.denominator, b.numerator * a.denominator),
-        a.denominator * b.denominator,
-    )
-
-
-def _table(value: Value, axis: int) -> tuple[int, int, int] | None:
-    """Return the period of a constant along an axis, and how many of its ends differ.
-
-    None where it does not repeat.
-    """
-    if not isinstance(value, Constant):
-        return None
-    data = np.moveaxis(np.asarray(value.data, np.float64), axis, 0)
-    data = data.reshape(len(data), -1)
-    tolerance = 1e-5 * float(np.abs(data).max(initial=0))
-    found = _repeating(data, np.zeros(1), tolerance)
-    return None if found is None else found[:3]
-
-
-def _repeating(
-    data: NDArray[np.float64], step: NDArray[np.float64] | None, tolerance: float
-) -> tuple[int, int, int, float] | None:
-    """Find the shortest period after which rows repeat, with a growth of ``step`` (None: any).
-
-    Returns:
-        The period, the numbers of rows at the start and the end that differ, and the growth.
-    """
-    size, middle = len(data), len(data) // 2
-    for period in range(1, min(LONGEST_PERIOD, size // 4) + 1):
-        change = data[period:] - data[:-period]
-        growth = change[middle - period // 2] if step is None else step
-        same = np.all(np.abs(change - growth) <= tolerance, axis=1)
-        if not same[size // 4 : max(size // 4 + 1, size - period - size // 4)].all():
-            continue
-        where = np.flatnonzero(~same)
-        below, above = where[where < middle], where[where >= middle]
-        before = int(below.max()) + 1 if below.size else 0
-        after = size - (int(above.min()) + period) if above.size else 0
-        return period, before, after, float(np.ravel(growth)[0])
-    return None
-
-
-class _Walk:
+class NestWalk:
     """The walk through one loop nest along one axis of its result."""
 
     def __init__(
@@ -263,7 +78,7 @@ class _Walk:
         for binding in (*self._nest.once, *self._nest.each_step):
             for reach in self._bind(binding):
                 reach = replace(reach, axis=axis)
-                found = reach if found is None else _hull(found, reach)
+                found = reach if found is None else hull(found, reach)
                 if found is None:
                     return Unbounded(layer)
         formulas = [self._nest.result]
@@ -275,7 +90,7 @@ class _Walk:
         if found is None:
             return Unbounded(layer)
         ends, sizes = (self._before, self._after), (self._size, extent)
-        return _widened(found, ends, sizes, self._period)
+        return widened(found, ends, sizes, self._period)
 
     def _axis(self, own: tuple[Var, ...]) -> int | None:
         """Return the axis of the result that runs along the operands' axis."""
@@ -362,7 +177,7 @@ class _Walk:
             elif line.slope and hint(size) > 1:
                 if state is not None:
                     raise PositionError
-                table = _table(operand, axis)
+                table = repeating_table(operand, axis)
                 if table is None:
                     if self._looked_up(source) is None:
                         raise PositionError
@@ -414,7 +229,7 @@ class _Walk:
         if line.slope != 1 or line.low != line.high or line.low != 0:
             return None
         data = np.asarray(operand.data, np.float64)
-        repeating = _repeating(data[:, np.newaxis], None, 0)
+        repeating = repeating_rows(data[:, np.newaxis], None, 0)
         if repeating is None or repeating[3] != int(repeating[3]):
             return None
         period, before, after, growth = repeating

@@ -14,7 +14,7 @@ from support.onnx_models import model, node, normal
 
 from shadergen.compiler.driver import context_for, import_model, larger_graph
 from shadergen.compiler.options import Options
-from shadergen.compiler.receptive_fields import proven_members
+from shadergen.compiler.proven_fields import proven_members
 from shadergen.passes.pipeline import MATHEMATICS
 
 TILE, WHOLE = (32, 48), (80, 112)
