@@ -98,8 +98,8 @@ export class Network {
     const field = target.receptive_field;
     if (isTurned(source, target)) {
       throw Error(
-        `This page cannot show the output '${target.name}': its rows are columns of the picture.\n` +
-          "Transpose the model's output, and compile it again.",
+        `The output '${target.name}' has rows and columns exchanged, which this page cannot show.\n` +
+          "Transpose the model's output, and compile the model again.",
       );
     }
     const axis = (length, name) => planAxis(length, input[name], output[name], field?.[name]);

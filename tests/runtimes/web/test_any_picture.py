@@ -207,7 +207,7 @@ def test_a_network_that_turns_pictures_is_refused(
       return network.plan(100, 60).then(() => "", (error) => error.message);
     }"""
     message = page.evaluate(script, [rows, columns])
-    assert message.startswith("This page cannot show the output 'turned'") == is_refused
+    assert message.startswith("The output 'turned' has rows and columns exchanged") == is_refused
     assert bool(message) == is_refused
 
 

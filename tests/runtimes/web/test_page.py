@@ -374,6 +374,14 @@ def test_the_list_of_networks_says_what_run_makes_of_an_output(
     assert network.get("labels", []) == list(labels)
 
 
+def test_an_output_with_rows_and_columns_exchanged_is_refused(tmp_path: Path) -> None:
+    turned = Model([node("Transpose", perm=[0, 1, 3, 2])], {}, {"x": normal(1, 3, 6, 7)})
+    build = compiled(turned, tmp_path / "build")
+    with pytest.raises(ShadergenError, match="rows and columns exchanged") as caught:
+        networks_of([build])
+    assert str(build) in caught.value.render()
+
+
 def test_scores_of_the_whole_picture_are_refused(tmp_path: Path) -> None:
     nodes = [node("Conv", "x", "w", outputs=("h",)), node("GlobalAveragePool", "h")]
     weights = {"w": np.ones((5, 3, 1, 1), np.float32)}
