@@ -19,11 +19,11 @@ from ..ir.nests import nest_of
 from .kernel_ops import parts
 from .position_lines import PositionError
 from .reach import Reach, State, Unbounded, hull, widened
-from .reach_of_nests import NestWalk
+from .reach_of_nests import NestReach, NestWalk
 from .repeating_tables import repeating_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from ..ir.graph import Graph, Input, Node, Value
 
@@ -38,19 +38,25 @@ def reaches(graph: Graph, source: Input, axis: int) -> dict[Value, State]:
     """
     extent = int(hint(source.shape[axis]))
     known: dict[Value, State] = {}
+    nests: dict[Hashable, NestReach | None] = {}  # layers of equal kernels and shapes are alike
     for i in graph.inputs:
         one = Fraction(1)
         known[i] = Reach(axis, one, Fraction(0), Fraction(0), one) if i is source else None
     for node in graph.nodes:
         try:
-            state = _node(node, known, extent)
+            state = _node(node, known, extent, nests)
         except PositionError:
             state = Unbounded(node.name)
         known |= dict.fromkeys(node.results, state)
     return known
 
 
-def _node(node: Node, known: Mapping[Value, State], extent: int) -> State:
+def _node(
+    node: Node,
+    known: Mapping[Value, State],
+    extent: int,
+    nests: dict[Hashable, NestReach | None],
+) -> State:
     p = parts(node)
     extras = {f"e{k}": value for k, value in enumerate(p.extras)}
     states = [known.get(v) for v in p.operands]
@@ -66,12 +72,22 @@ def _node(node: Node, known: Mapping[Value, State], extent: int) -> State:
         return None
     result: State = None
     if any(s is not None for s in states):
-        nest = nest_of(p.kernel, *(v.type for v in p.read))
-        if nest is None:
+        along = tuple(s.axis if isinstance(s, Reach) else None for s in states)
+        key = p.kernel, tuple(v.type for v in p.read), along, node.result.shape
+        if key in nests:
+            reach = nests[key]
+        else:
+            nest = nest_of(p.kernel, *(v.type for v in p.read))
+            if nest is None:
+                return Unbounded(node.name)
+            nest = simplified(nest, node.result.shape)
+            walk = NestWalk(nest, p.read, states, tuple(map(hint, node.result.shape)))
+            reach = walk.reach()
+            if not walk.reads_data:
+                nests[key] = reach
+        if reach is None:
             return Unbounded(node.name)
-        nest = simplified(nest, node.result.shape)
-        through = NestWalk(nest, p.read, states, tuple(map(hint, node.result.shape)))
-        result = through.state(node.name, extent)
+        result = reach.applied(states, node.name, hint(node.result.shape[reach.axis]), extent)
     if p.epilogue is None or isinstance(result, Unbounded):
         return result
     names = set(variables(p.epilogue))

@@ -12,7 +12,7 @@ reads there is computed position by position, and belongs to the reach, too.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
@@ -34,8 +34,67 @@ if TYPE_CHECKING:
     from ..ir.nest import Binding, Nest
 
 
+@dataclass(frozen=True)
+class LoadReach:
+    """Position i of the result reads slope * i + low to slope * i + high of an operand."""
+
+    operand: int
+    slope: Fraction
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
+class NestReach:
+    """What positions along one axis of a loop nest's result read of its operands.
+
+    Attributes:
+        axis: of the result.
+        loads: of operands that depend on the input.
+        ends: how many first and last positions read something else.
+        period: of positions, after which the nest does the same.
+    """
+
+    axis: int
+    loads: tuple[LoadReach, ...]
+    ends: tuple[int, int]
+    period: int
+
+    def applied(
+        self, states: Sequence[State], layer: str, size: int, extent: int
+    ) -> Reach | Unbounded:
+        """Return the reach of the result.
+
+        Args:
+            states: of the operands.
+            layer: of the nest.
+            size: of the result's axis.
+            extent: of the picture's axis.
+        """
+        found: Reach | None = None
+        for load in self.loads:
+            state = states[load.operand]
+            assert isinstance(state, Reach)
+            reach = Reach(
+                self.axis,
+                state.scale * load.slope,
+                state.scale * load.low + state.low,
+                state.scale * load.high + state.high,
+                state.period,
+            )
+            found = reach if found is None else hull(found, reach)
+            if found is None:
+                return Unbounded(layer)
+        assert found is not None
+        return widened(found, self.ends, (size, extent), self.period)
+
+
 class NestWalk:
-    """The walk through one loop nest along one axis of its result."""
+    """The walk through one loop nest along one axis of its result.
+
+    Attributes:
+        reads_data: whether the result depends on the elements of constants.
+    """
 
     def __init__(
         self,
@@ -50,17 +109,20 @@ class NestWalk:
         self._before = self._after = 0  # positions at the ends where something else happens
         self._period = 1
         self._size = 1
+        self.reads_data = False
 
-    def state(self, layer: str, extent: int) -> State:
-        """Return the state of the result.
+    def reach(self) -> NestReach | None:
+        """Return what the result reads along the operands' axis; None if nothing bounds it.
+
+        Only the axes of the states count, not their numbers.
 
         Raises:
-            PositionError: when there is none.
+            PositionError: when the positions follow no rule.
         """
         own = coordinates(len(self._shape))
         axis = self._axis(own)
         if axis is None:
-            return Unbounded(layer)
+            return None
         self._size = self._shape[axis]
         self._env = {
             o.name: Line(Fraction(0), Fraction(0), Fraction(n - 1))
@@ -74,23 +136,18 @@ class NestWalk:
                 if is_dynamic(loop.trips)
                 else Line(Fraction(0), Fraction(0), Fraction(loop.trips - 1))
             )
-        found: Reach | None = None
+        loads: list[LoadReach] = []
         for binding in (*self._nest.once, *self._nest.each_step):
-            for reach in self._bind(binding):
-                reach = replace(reach, axis=axis)
-                found = reach if found is None else hull(found, reach)
-                if found is None:
-                    return Unbounded(layer)
+            loads += self._bind(binding)
         formulas = [self._nest.result]
         for accumulator in self._nest.accumulators:
             self._env[accumulator.name] = DATA
             formulas += (accumulator.start, accumulator.step)
         for formula in formulas:
             self._steady(self._line(expand(formula)))
-        if found is None:
-            return Unbounded(layer)
-        ends, sizes = (self._before, self._after), (self._size, extent)
-        return widened(found, ends, sizes, self._period)
+        if not loads:
+            return None
+        return NestReach(axis, tuple(loads), (self._before, self._after), self._period)
 
     def _axis(self, own: tuple[Var, ...]) -> int | None:
         """Return the axis of the result that runs along the operands' axis."""
@@ -135,7 +192,7 @@ class NestWalk:
         yield from (b.name for b in self._nest.bindings)
         yield from (a.name for a in self._nest.accumulators)
 
-    def _bind(self, binding: Binding) -> list[Reach]:
+    def _bind(self, binding: Binding) -> list[LoadReach]:
         """Bind a name; return the reach of the loads."""
         value = binding.value
         if not isinstance(value, Load):
@@ -154,10 +211,10 @@ class NestWalk:
             self._env[binding.name] = line or DATA
         return found
 
-    def _source(self, source: Source) -> Reach | None:
+    def _source(self, source: Source) -> LoadReach | None:
         """Return the reach of one load, in the result's positions."""
         operand, state = self._operands[source.operand], self._states[source.operand]
-        found: Reach | None = None
+        found: LoadReach | None = None
         for axis, (index, size) in enumerate(zip(source.index, operand.shape, strict=True)):
             line = self._line(expand(index))
             if isinstance(state, Reach) and axis == state.axis:
@@ -166,17 +223,12 @@ class NestWalk:
                 low, high = cast("Fraction", line.low), cast("Fraction", line.high)
                 if line.ended:
                     low, high = self._with_ends(index, line.slope, (low, high), int(hint(size)))
-                found = Reach(
-                    axis,
-                    state.scale * line.slope,
-                    state.scale * low + state.low,
-                    state.scale * high + state.high,
-                    state.period,
-                )
+                found = LoadReach(source.operand, line.slope, low, high)
                 self._repeat(line.period)
             elif line.slope and hint(size) > 1:
                 if state is not None:
                     raise PositionError
+                self.reads_data = True
                 table = repeating_table(operand, axis)
                 if table is None:
                     if self._looked_up(source) is None:
@@ -228,6 +280,7 @@ class NestWalk:
         line = self._line(expand(source.index[0]))
         if line.slope != 1 or line.low != line.high or line.low != 0:
             return None
+        self.reads_data = True
         data = np.asarray(operand.data, np.float64)
         repeating = repeating_rows(data[:, np.newaxis], None, 0)
         if repeating is None or repeating[3] != int(repeating[3]):

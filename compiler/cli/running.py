@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ...errors import ShadergenError, count
-from ..option_parsing import parse_labels, parse_tile
 from .help import command
 from .options import is_given, runtime_options
 from .output import (
@@ -91,6 +90,7 @@ def run(
 
     BUILD may also be a user shader (.glsl): FFmpeg's libplacebo filter then runs it on a picture.
     """
+    from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
     from ..player import is_user_shader
     from ..running import run_file

@@ -121,16 +121,17 @@ def summed(n: int) -> Made:
     return [*nodes, node("Neg", sums[-1])], {}, (1, 4 * n, 4, 4)
 
 
-# How often each is repeated, and how many calls one more repetition may take.
+# How often each is repeated, and how many calls one more repetition may take. Pictures are read and
+# simplified at two sizes, to prove their receptive fields.
 NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
-    chain: (200, 2_350),
-    sequences: (60, 5_200),
-    split: (60, 6_800),
-    residual: (60, 11_300),
-    branches: (60, 6_000),
+    chain: (200, 4_600),
+    sequences: (60, 8_200),
+    split: (60, 8_600),
+    residual: (60, 16_000),
+    branches: (60, 8_200),
     dense: (40, 12_200),
-    moves: (30, 21_200),
-    summed: (60, 8_100),
+    moves: (30, 21_700),
+    summed: (60, 9_600),
 }
 
 
