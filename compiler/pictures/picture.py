@@ -174,6 +174,8 @@ def to_array(
 def enlarged(pixels: NDArray[Any], rows: tuple[int, int], size: tuple[int, int]) -> Floats:
     """Return rows of a picture that is resized bicubically, as floats in 0..1.
 
+    Pictures of 8 bits are rounded to 8 bits after each axis, as the other runtimes do it.
+
     Args:
         pixels: (H, W, C) unsigned integers.
         rows: first and last + 1 of the result.
@@ -194,11 +196,16 @@ def enlarged(pixels: NDArray[Any], rows: tuple[int, int], size: tuple[int, int])
         wide = pillow.fromarray(np.ascontiguousarray(part[..., c])).resize(
             (size[1], len(part)), pillow.Resampling.BICUBIC
         )
-        # Limited between the axes, too, as the other runtimes enlarge 8-bit pictures.
-        limited = pillow.fromarray(np.asarray(wide).clip(0, 1))
+        limited = pillow.fromarray(_limited(wide, pixels.dtype))
         high = limited.resize((size[1], rows[1] - rows[0]), pillow.Resampling.BICUBIC, box)
-        planes.append(np.asarray(high).clip(0, 1))
+        planes.append(_limited(high, pixels.dtype))
     return np.stack(planes, axis=2)
+
+
+def _limited(plane: Any, bits: np.dtype[Any]) -> Floats:
+    """Return numbers within 0..1, rounded to 8 bits for pictures of 8 bits; halves go up."""
+    values: Floats = np.asarray(plane).clip(0, 1)
+    return np.floor(values * 255 + 0.5) / np.float32(255) if bits == np.uint8 else values
 
 
 def with_source(
