@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..backends.texels import texel_bytes
@@ -50,7 +50,8 @@ class PassRow:
 class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
-    ``variants`` are the names of the builds for other devices in the folder. ``calibrated`` are the
+    ``variants`` are the names of the builds for other devices in the folder, ``variant`` is that of
+    this one; empty for the generic build. ``calibrated`` are the
     layers in 16 bits by what inputs showed and not by proof. ``sizes`` says which sizes a dynamic
     build accepts; the figures are those of its defaults. ``estimates`` are for the GPUs of a device
     profile.
@@ -68,6 +69,7 @@ class Inspection:
     calibrated: tuple[str, ...]
     sizes: tuple[str, ...]
     variants: tuple[str, ...]
+    variant: str = ""
     estimates: tuple[FrameEstimate, ...] = ()
 
     @property
@@ -83,7 +85,8 @@ def inspect_build(
     Args:
         folder: of the build.
         profile: a device profile to estimate times for, or None.
-        variant: the name of the variant to inspect; by default the generic build.
+        variant: the name of the variant to inspect; by default that of the profile, if there is
+            one, else the generic build.
 
     Raises:
         ShadergenError: SG0502 when the folder is no build, SG0503 to SG0505 when its schedule is
@@ -92,7 +95,11 @@ def inspect_build(
     """
     gpus = _gpus(profile)
     try:
-        return inspection(check_schedule(folder, variant), gpus)
+        schedule = check_schedule(folder, variant)
+        names = [entry["name"] for entry in schedule.get("variants", ())]
+        if variant is None and profile in names:
+            variant, schedule = profile, check_schedule(folder, profile)
+        return replace(inspection(schedule, gpus), variants=tuple(names), variant=variant or "")
     except ShadergenError as error:
         raise error.at(str(folder)) from None
 

@@ -80,7 +80,8 @@ def _print_passes(found: Inspection) -> None:
         f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",
     )
     if found.variants:
-        echo(f"variants: {', '.join(found.variants)}; --variant NAME shows one")
+        shown = f"variant {found.variant}" if found.variant else "the generic build"
+        echo(f"this is {shown}; variants: {', '.join(found.variants)}; --variant NAME shows one")
     if found.calibrated:
         echo(f"16-bit because of calibration: {', '.join(found.calibrated)}")
 

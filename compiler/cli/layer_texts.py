@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ..debugging.bisection import Bisection
     from ..debugging.inside import LayerError
     from ..debugging.layers import Layers
+    from ..debugging.pixels import Pixel
+
+LARGEST_HALF = 65504.0  # as ir.types has it, which imports numpy
 
 
 def print_layers(found: Layers, reference_matches: bool) -> None:
@@ -63,7 +67,12 @@ def lines_of(found: Layers, reference_matches: bool) -> list[str]:
     of = f" (layers {', '.join(first.layers)})" * (len(first.layers) > 1)
     lines = [f"first wrong tensor: '{first.name}', {first.kernel}{of}", *pixel_lines(first)]
     assert found.alone is not None
-    if found.alone.ok:
+    if first.pixel is not None and _overflows(first.pixel):
+        lines.append(
+            "  65504 is the largest 16-bit float: use --precision highp or auto, or inputs of a "
+            "smaller range"
+        )
+    elif found.alone.ok:
         lines.append(
             "  its GPU passes are right if their inputs are right (error "
             f"{found.alone.max_error:.3g}): errors of the tensors before it add up"
@@ -71,6 +80,11 @@ def lines_of(found: Layers, reference_matches: bool) -> list[str]:
     else:
         lines.append("  its GPU passes are wrong even if their inputs are right")
     return lines
+
+
+def _overflows(pixel: Pixel) -> bool:
+    """Whether a value is infinite because 16-bit floats do not hold it."""
+    return math.isinf(pixel.got) and LARGEST_HALF < abs(pixel.expected) < math.inf
 
 
 def pixel_lines(tensor: LayerError) -> list[str]:

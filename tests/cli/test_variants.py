@@ -42,6 +42,11 @@ def test_inspect_lists_variants_and_shows_one(shadergen, build):
     found = shadergen("inspect", build, "--variant", "mali-valhall", "--json").json
     assert (found["glsl"], found["variants"]) == (310, [])
     assert shadergen("inspect", build, "--json").json["glsl"] == 300
+    assert "this is the generic build; variants: " in shadergen("inspect", build).out
+    own = shadergen("inspect", build, "--device", "mali-valhall")
+    assert "this is variant mali-valhall; variants: mali-valhall, llvmpipe" in own.out
+    other = shadergen("inspect", build, "--device", "adreno-6xx", "--json").json
+    assert (other["glsl"], other["variant"]) == (300, "")
     ran = shadergen("inspect", build, "--variant", "mali")
     assert ran.code == 2
     assert "error[SG0605]: the build has no variant 'mali'" in ran.err

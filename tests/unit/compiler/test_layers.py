@@ -159,6 +159,21 @@ def test_the_command_names_tensor_pixel_pass_and_line(
 
 
 @pytest.mark.gl
+def test_numbers_that_16_bits_cannot_hold_are_named(tmp_path: Path, shadergen: Any) -> None:
+    loud = Model(
+        [
+            node("Conv", "x", "w", outputs=("loud",), name="loud"),
+            node("MaxPool", "loud", outputs=("y",), kernel_shape=[2, 2], name="pool"),
+        ],
+        {"w": np.full((4, 4, 1, 1), 6e4, np.float32)},
+        {"x": np.ones((1, 4, 6, 6), np.float32)},
+    )
+    ran = shadergen("verify", path_of(tmp_path, loud), "--layers", "--precision", "mediump")
+    assert ran.code == 1
+    assert "65504 is the largest 16-bit float: use --precision highp or auto" in ran.out
+
+
+@pytest.mark.gl
 def test_json_has_all_tensors(tmp_path: Path, shadergen: Any) -> None:
     ran = shadergen("verify", path_of(tmp_path), "--layers", "--json")
     data = json.loads(ran.out)["layers"]
