@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from rich_click.rich_panel import RichOptionPanel
 
+from .output import print_help
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -129,7 +131,7 @@ def groups(
 def _show_every_option(context: click.Context, option: click.Parameter, value: bool) -> None:
     if value:
         context.meta[EVERY] = True
-        click.echo(context.get_help(), color=context.color)
+        print_help(context)
         context.exit()
 
 

@@ -36,6 +36,11 @@ def echo(*lines: str, err: bool = False) -> None:
     click.echo("\n".join(map(printable, lines)), err=err)
 
 
+def print_help(context: click.Context) -> None:
+    """Print the help of a command, in colours on a terminal."""
+    click.echo(context.get_help(), color=context.color)
+
+
 def print_json(data: Any) -> None:
     """Print data as JSON, in ASCII, whatever the names in it."""
     click.echo(json.dumps(data, indent=1))
