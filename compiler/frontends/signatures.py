@@ -47,10 +47,10 @@ def refuse_foreign(name: str, head: bytes) -> None:
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         raise _refusal(name, "a Python pickle, perhaps a checkpoint of PyTorch", EXPORT)
 
-    if name.lower().endswith(".glsl") or b"//!hook" in text:
+    if text.startswith((b"//", b"/*")):
         raise ShadergenError(
             "SG0102",
-            f"'{name}' is a user shader, not a model",
+            f"'{name}' is shader code, not a model",
             supported=SUPPORTED,
             help="shadergen run and bench take user shaders; give other commands the model",
         )

@@ -174,7 +174,7 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
     video = shadergen("run", shader, tmp_path / "a.mkv", "-o", tmp_path / "b.mkv").err
     assert "shows a user shader on one picture" in video
     assert "with FFmpeg" in video
-    assert "is a user shader, not a model" in shadergen("verify", shader).err
+    assert "is shader code, not a model" in shadergen("verify", shader).err
     assert "is not supported" in shadergen("run", shader, gray, "-o", tmp_path / "a.npz").err
     for arguments, why in {
         ("--warm-up", "3"): "--warm-up is not supported with user shaders",
