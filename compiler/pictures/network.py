@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
+OVERLAP = 32  # pixels, as messages suggest it
 MOST_TEXTURE_BYTES = 2 << 30  # of a whole picture; larger ones are cut into tiles
 TILE = 512  # pixels of a side, for builds of dynamic sizes
 SEARCHED = 128  # sizes beyond the picture's that are tried for the constraints of a build
@@ -233,7 +234,8 @@ class PictureNetwork:
             )
             help = f"compile with --input-size dynamic or a larger --input-size, such as {own}"
         if any(n > t for n, t in zip(size, network.size, strict=True)):
-            help += "; or blend tiles, which only approximates the network: --overlap 32"
+            shared = min(OVERLAP, min(network.size) // 2)  # half a tile leaves it a step
+            help += f"; or blend tiles, which only approximates the network: --overlap {shared}"
         return ShadergenError(
             "SG0605", f"the picture is {own}, the build takes {taken}", why=why, help=help
         )

@@ -186,7 +186,7 @@ def test_networks_that_see_the_whole_picture_are_refused_by_layer(tmp_path: Path
     assert error.what == "the picture is 30x40, the build takes 24x32"
     assert error.why.startswith("layer 't' reads the whole picture")
     assert "--input-size 30x40" in error.help
-    assert "--overlap 32" in error.help
+    assert "--overlap 12" in error.help
 
 
 def test_networks_that_see_more_than_a_tile_are_refused_by_their_reach(tmp_path: Path) -> None:
