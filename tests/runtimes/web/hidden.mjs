@@ -71,8 +71,9 @@ const { targetId } = await send("Target.createTarget", { url: address });
 const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
 const evaluate = async (expression) => {
   const options = { expression, awaitPromise: true, returnByValue: true };
-  const { result, exceptionDetails } = await send("Runtime.evaluate", options, sessionId);
-  if (exceptionDetails) throw Error(JSON.stringify(exceptionDetails));
+  const answer = await send("Runtime.evaluate", options, sessionId);
+  const { result, exceptionDetails } = answer;
+  if (!result || exceptionDetails) throw Error(JSON.stringify(exceptionDetails ?? answer));
   return result.value;
 };
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -88,7 +89,9 @@ async function looks(state, red) {
 }
 
 try {
-  while ((await evaluate("document.readyState")) !== "complete") await pause(50);
+  // A new target is about:blank, and complete, until its own page arrives.
+  const arrived = `location.href !== "about:blank" && document.readyState === "complete"`;
+  while (!(await evaluate(arrived).catch(() => false))) await pause(50);
   await evaluate(`(${begin})(${JSON.stringify(build)})`);
   const states = [await looks("visible", 50)];
   const other = await send("Target.createTarget", { url: "about:blank" });
