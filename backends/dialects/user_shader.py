@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ...ir.types import Halo
     from ..shader.expressions import BuiltIn, Expression, Texel
-    from ..shader.program import Program
+    from ..shader.program import Function, Program
     from ..shader.statements import Comment, WriteTarget
     from ..shader.types import Type
 
@@ -44,11 +44,17 @@ CELLS = re.compile(r"(\w+_(?:cell|plane))\.x((?: - \d+)?), \1\.y\2")
 OUT_PIXEL, NEAREST, OUT_CELL, KEPT = "out_pixel", "nearest_pixel", "out_cell", "kept"
 # Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
 # fit: the errors of many layers then add up.
-ROUNDED = """vec4 rounded_to_half(vec4 v) {
+WHY_ROUNDED = """\
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
+"""
+ROUNDED = f"""{WHY_ROUNDED}vec4 rounded_to_half(vec4 v) {{
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
-}"""
+}}"""
 
 
+# What functions are for, by their names.
+PURPOSES = {"lane": "// Returns component i of v; some compilers move v to memory for v[i]."}
 # 16-bit types by name: what they are where a compiler has such types, as Vulkan's have, and
 # elsewhere. Functions of GLSL take them from 4.50 on.
 HALF_TYPES = {
@@ -72,7 +78,7 @@ HALVES = "\n".join(
 
 
 # The same, where a halo of zeros keeps no digits.
-ROUNDED_OR_ZERO = f"""vec4 rounded_or_zero(vec4 v, uint {KEPT}) {{
+ROUNDED_OR_ZERO = f"""{WHY_ROUNDED}vec4 rounded_or_zero(vec4 v, uint {KEPT}) {{
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & {KEPT});
 }}"""
 
@@ -225,6 +231,11 @@ class UserShader(GlslEs):
 
     def comment(self, s: Comment) -> str:
         return f"// {note(s.text)}"
+
+    def function(self, function: Function) -> str:
+        text = super().function(function)
+        purpose = PURPOSES.get(function.name)
+        return f"{purpose}\n{text}" if purpose else text
 
     def built_in(self, e: BuiltIn) -> str:
         if e.name != "pixel":

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir.ops import DepthToSpace
-from ...ir.types import LANES
 from ...passes.kernel_ops import parts
 from ..dialects.user_shader import (
-    HALF_TYPES,
     STRENGTH,
     Bindings,
     Grid,
@@ -34,7 +32,7 @@ from ..dialects.user_shader import (
 )
 from ..shader.namer import Namer
 from .expressible import TABLES, check_binds
-from .hooks import STAGES
+from .naming import PassNames
 from .sizes import (
     SYMBOLS,
     Tree,
@@ -64,23 +62,6 @@ SCALES = range(2, 9)  # of upscalers, for shorter code
 WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all planes
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
 COMPUTED_PIXEL = "ivec2(gl_GlobalInvocationID.xy)"
-# Names that no layer may take: of the player's textures, and input and target, because players have
-# variables input_size and target_size and call the size of a texture NAME_size.
-TAKEN = (
-    *STAGES,
-    HOOKED,
-    PICTURE,
-    LUMA,
-    "ALPHA",
-    "XYZ",
-    "NATIVE_CROPPED",
-    "CHROMA_SCALED",
-    "out",
-    "input",
-    "target",
-    STRENGTH,
-    *HALF_TYPES,
-)
 
 
 @dataclass(frozen=True)
@@ -205,30 +186,21 @@ class _Blocks:
         self.textures = {t["name"]: t for t in schedule["textures"]}
         self.output = ports.result
         namer = Namer()
-        namer.taken.update(TAKEN)
         self.planes = {(ports.picture, 0): Plane(PICTURE)}
         if ports.luma:
             self.planes[ports.luma, 0] = Plane(LUMA)
         self.tables: dict[str, str] = {}  # names in the file, by texture
-        written: dict[str, list[list[int]]] = {
-            t["name"]: [] for t in schedule["textures"] if t["data"] is None
-        }
-        for entry in schedule["passes"]:
-            written[entry["writes"][0]["texture"]].append([w["layer"] for w in entry["writes"]])
-        halos: dict[str, Halo | None] = {}
+        self.names = PassNames(passes)
+        kept = {t["name"] for t in schedule["textures"] if t["data"] is not None}
         for entry, gpu_pass in zip(schedule["passes"], passes, strict=True):
             layout = gpu_pass.node.result.type.layout
-            halos[entry["writes"][0]["texture"]] = layout.halo if layout else None
-        for texture, groups in written.items():
-            stem = namer(texture) if len(groups) > 1 else ""
-            for layers in sorted(groups):
-                name = namer(f"{stem}_c{LANES * layers[0]}" if stem else texture)
-                for k, layer in enumerate(layers):
-                    grid = grid_of(len(layers), halos[texture])
-                    self.planes[texture, layer] = Plane(name, grid, k)
-        for t in schedule["textures"]:
-            if t["data"] is not None:
-                self.tables[t["name"]] = namer(t["name"])
+            grid = grid_of(len(entry["writes"]), layout.halo if layout else None)
+            name = namer(self.names.saved(gpu_pass))
+            for k, write in enumerate(entry["writes"]):
+                self.planes[write["texture"], write["layer"]] = Plane(name, grid, k)
+            for read in entry["reads"]:
+                if read["texture"] in kept and read["texture"] not in self.tables:
+                    self.tables[read["texture"]] = namer(f"{name}_weights")
         self.sizes: dict[Tree, str] = {s: f"{PICTURE}.{s[0]}" for s in SYMBOLS}  # for the player
 
     def of(self, passes: Sequence[GpuPass]) -> list[Block]:
@@ -293,7 +265,7 @@ class _Blocks:
         if multiplies := entry["work"]["multiplies"]:
             comments.append(f"{multiplies} multiply-adds per pixel")
         return Block(
-            f"{gpu_pass.node.name}{_channels(gpu_pass)}",
+            self.names.description(gpu_pass),
             list(binds),
             "" if is_last else saved.texture,
             (
@@ -353,13 +325,3 @@ def woven(node: Node) -> Grid | None:
 def grid_of(planes: int, halo: Halo | None = None) -> Grid:
     """Return how planes lie in a texture: in two columns; of three, a quarter stays unused."""
     return Grid(min(planes, 2), (planes + 1) // 2, halo)
-
-
-def _channels(gpu_pass: GpuPass) -> str:
-    """Return which channels a pass computes, unless it is all."""
-    t, layers = gpu_pass.node.result.type, gpu_pass.layers
-    if t.layers == len(layers):
-        return ""
-    first = LANES * (layers[0] - t.first_layer)
-    last = min(LANES * (layers[-1] - t.first_layer + 1), t.channels) - 1
-    return f", channels {first} to {last} of {t.channels}"

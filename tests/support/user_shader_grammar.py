@@ -84,6 +84,7 @@ def parse(text: str) -> list[Pass]:
         saved += [one.single["SAVE"]] if "SAVE" in one.single else []
         passes.append(one)
     assert len({*saved, *named}) == len(saved) + len(named), "a texture is there twice"
+    assert len({one.single["DESC"] for one in passes}) == len(passes), "two passes have one name"
     assert "SAVE" not in passes[-1].single, "nothing replaces the picture"
     bound = {name for one in passes for name in one.binds}
     unread = {*saved, *named} - bound

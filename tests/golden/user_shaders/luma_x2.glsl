@@ -8,6 +8,8 @@
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
 //!DESC luma_x2: copy of the picture
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
@@ -18,15 +20,17 @@ vec4 hook() {
 
 //!HOOK LUMA
 //!BIND picture
-//!SAVE relu_c0
+//!SAVE conv1_c0
 //!WIDTH picture.w 2 +
 //!HEIGHT picture.h 2 +
 //!COMPONENTS 4
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
-//!DESC luma_x2: relu, channels 0 to 3 of 8
+//!DESC luma_x2: convolution 1 of 2 (relu), channels 0 to 3 of 8
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
 // 36 multiply-adds per pixel
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_or_zero(vec4 v, uint kept) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & kept);
 }
@@ -85,15 +89,17 @@ vec4 hook() {
 
 //!HOOK LUMA
 //!BIND picture
-//!SAVE relu_c4
+//!SAVE conv1_c4
 //!WIDTH picture.w 2 +
 //!HEIGHT picture.h 2 +
 //!COMPONENTS 4
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
-//!DESC luma_x2: relu, channels 4 to 7 of 8
+//!DESC luma_x2: convolution 1 of 2 (relu), channels 4 to 7 of 8
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
 // 36 multiply-adds per pixel
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_or_zero(vec4 v, uint kept) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & kept);
 }
@@ -151,33 +157,35 @@ vec4 hook() {
 }
 
 //!HOOK LUMA
-//!BIND relu_c0
-//!BIND relu_c4
-//!SAVE pixels
+//!BIND conv1_c0
+//!BIND conv1_c4
+//!SAVE conv2
 //!WIDTH picture.w
 //!HEIGHT picture.h
 //!COMPONENTS 4
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
-//!DESC luma_x2: pixels
+//!DESC luma_x2: convolution 2 of 2 (pixels)
 // pixels: convolution 3x3, 8 to 4 channels
 // 288 multiply-adds per pixel
 
 // without the padding around it
-#define relu_c0_plane (ivec2(relu_c0_size) - 2)
+#define conv1_c0_plane (ivec2(conv1_c0_size) - 2)
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 fetch_x(ivec2 p, int layer) {
-    if (layer == 0) return texelFetch(relu_c0_raw, p + 1, 0);
-    return texelFetch(relu_c4_raw, p + 1, 0);
+    if (layer == 0) return texelFetch(conv1_c0_raw, p + 1, 0);
+    return texelFetch(conv1_c4_raw, p + 1, 0);
 }
 
 vec4 load_x(ivec2 p, int plane) { return fetch_x(p, plane); }
 
 vec4 hook() {
-    ivec2 pixel = ivec2(relu_c0_pos * vec2(relu_c0_plane));
+    ivec2 pixel = ivec2(conv1_c0_pos * vec2(conv1_c0_plane));
     ivec2 corner = pixel - ivec2(1, 1);
     vec4 result = vec4(0.0);
     vec4 texel;
@@ -296,17 +304,20 @@ vec4 hook() {
 }
 
 //!HOOK LUMA
-//!BIND pixels
+//!BIND conv2
 //!WIDTH picture.w 2 *
 //!HEIGHT picture.h 2 *
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
-//!DESC luma_x2: shuffle
+//!DESC luma_x2: pixel shuffle (shuffle)
 // shuffle: DepthToSpace
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
+// Returns component i of v; some compilers move v to memory for v[i].
 float lane(vec4 v, int i) {
     vec2 pair = i < 2 ? v.xy : v.zw;
     return (i & 1) == 0 ? pair.x : pair.y;
@@ -314,13 +325,13 @@ float lane(vec4 v, int i) {
 
 float load_value(int row, int column, int channel) {
     int along_lanes = (row & 1) * 2 + (column & 1) + channel;
-    return lane(texelFetch(pixels_raw, ivec2(column >> 1, row >> 1), 0), along_lanes & 3);
+    return lane(texelFetch(conv2_raw, ivec2(column >> 1, row >> 1), 0), along_lanes & 3);
 }
 
 vec4 compute(int row, int column) { return vec4(load_value(row, column, 0), 0.0, 0.0, 0.0); }
 
 vec4 hook() {
-    ivec2 pixel = ivec2(pixels_pos * pixels_size * 2.0);
+    ivec2 pixel = ivec2(conv2_pos * conv2_size * 2.0);
     vec4 result = compute(pixel.y, pixel.x);
     return rounded_to_half(result);
 }

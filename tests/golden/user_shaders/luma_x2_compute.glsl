@@ -8,6 +8,8 @@
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
 //!DESC luma_x2: copy of the picture
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
@@ -18,16 +20,18 @@ vec4 hook() {
 
 //!HOOK LUMA
 //!BIND picture
-//!SAVE relu
+//!SAVE conv1
 //!WIDTH picture.w 2 + 2 *
 //!HEIGHT picture.h 2 +
 //!COMPONENTS 4
 //!COMPUTE 16 8 8 8
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
-//!DESC luma_x2: relu
+//!DESC luma_x2: convolution 1 of 2 (relu)
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
 // 72 multiply-adds per pixel
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_or_zero(vec4 v, uint kept) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & kept);
 }
@@ -100,33 +104,35 @@ void hook() {
 }
 
 //!HOOK LUMA
-//!BIND relu
+//!BIND conv1
 //!WIDTH picture.w 2 *
 //!HEIGHT picture.h 2 *
 //!COMPUTE 16 16 8 8
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
-//!DESC luma_x2: shuffle
+//!DESC luma_x2: convolution 2 of 2 and pixel shuffle (shuffle)
 // pixels, shuffle: convolution 3x3, 8 to 4 channels, then stored by DepthToSpace
 // 288 multiply-adds per pixel
 
 // width and height of one of the planes in a texture
-#define relu_cell (ivec2(relu_size) / ivec2(2, 1))
+#define conv1_cell (ivec2(conv1_size) / ivec2(2, 1))
 // without the padding around it
-#define relu_plane (relu_cell - 2)
+#define conv1_plane (conv1_cell - 2)
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 fetch_x(ivec2 p, int layer) {
-    if (layer == 0) return texelFetch(relu_raw, p + 1, 0);
-    return texelFetch(relu_raw, p + 1 + ivec2(1, 0) * relu_cell, 0);
+    if (layer == 0) return texelFetch(conv1_raw, p + 1, 0);
+    return texelFetch(conv1_raw, p + 1 + ivec2(1, 0) * conv1_cell, 0);
 }
 
 vec4 load_x(ivec2 p, int plane) { return fetch_x(p, plane); }
 
 void hook() {
-    ivec2 out_cell = relu_plane;
+    ivec2 out_cell = conv1_plane;
     ivec2 out_pixel = ivec2(gl_GlobalInvocationID.xy);
     if (any(greaterThanEqual(out_pixel, out_cell))) return;
     ivec2 pixel = out_pixel;

@@ -7,6 +7,8 @@
 //!SAVE picture
 //!DESC rgb_restorer: copy of the picture
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
@@ -17,14 +19,16 @@ vec4 hook() {
 
 //!HOOK MAIN
 //!BIND picture
-//!SAVE prelu
+//!SAVE conv1
 //!WIDTH picture.w
 //!HEIGHT picture.h
 //!COMPONENTS 4
-//!DESC rgb_restorer: prelu
+//!DESC rgb_restorer: convolution 1 of 2 (prelu)
 // features, prelu: convolution 3x3, 3 to 4 channels, then max(y, 0) + e0 * min(y, 0)
 // 108 multiply-adds per pixel
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
@@ -93,25 +97,27 @@ vec4 hook() {
 }
 
 //!HOOK MAIN
-//!BIND prelu
+//!BIND conv1
 //!BIND picture
 //!BIND HOOKED
 //!WIDTH picture.w
 //!HEIGHT picture.h
-//!DESC rgb_restorer: add
+//!DESC rgb_restorer: convolution 2 of 2 (add)
 // residual, add: convolution 1x1, 4 to 3 channels, then e0 + y
 // 16 multiply-adds per pixel
 
+// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
+// So round to the nearest 16-bit float first.
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
-vec4 load_x(ivec2 p) { return texelFetch(prelu_raw, p, 0); }
+vec4 load_x(ivec2 p) { return texelFetch(conv1_raw, p, 0); }
 
 vec4 epilogue(vec4 e0, vec4 y) { return e0 + y; }
 
 vec4 hook() {
-    ivec2 pixel = ivec2(prelu_pos * prelu_size);
+    ivec2 pixel = ivec2(conv1_pos * conv1_size);
     ivec2 corner = pixel;
     vec4 result = vec4(0.0, 0.5, 1.0, 0.0);
     vec4 texel;

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from support import refusal
 from support.picture_networks import (
     chroma,
+    cunny,
     denoiser,
     espcn,
     gated,
@@ -27,6 +28,7 @@ from shadergen.backends.dialects.user_shader import ROUNDED
 from shadergen.backends.sizes import OPERATORS
 from shadergen.backends.user_shader.file import UserShader, user_shader
 from shadergen.backends.user_shader.hooks import STAGES, chosen_hook
+from shadergen.backends.user_shader.naming import layer
 from shadergen.backends.user_shader.sizes import glsl, postfix, tree
 from shadergen.backends.user_shader.templates import templates
 from shadergen.backends.user_shader.validation import validate_user_shader
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
     from shadergen.backends.build_files import BuildFiles
 
-EVERY = (chroma, denoiser, espcn, gated, grouped, transposed, unet, unshuffled, upscaler)
+EVERY = (chroma, cunny, denoiser, espcn, gated, grouped, transposed, unet, unshuffled, upscaler)
 NETWORKS = {make.__name__: make for make in EVERY}
 OPTIONS = for_user_shader(Options(package="mpv"))
 
@@ -266,36 +268,49 @@ def test_transparency_passes_through_networks_of_rgb():
     assert all("HOOKED" not in one.binds for one in parse(shader_of("espcn").text)[1:])
 
 
-def test_layers_called_like_a_player_s_textures_are_renamed():
+def test_layers_called_like_a_player_s_textures_do_not_name_ours():
+    """Players also define input_size and target_size."""
+    window = {"kernel_shape": [3, 3], "pads": [1] * 4}
+    names = ("HOOKED", "picture", "gl__a/b", "input", "target", "n" * 70, "LUMA")
+    chain = ("x", "a", "b", "c", "d", "e", "f", "y")
     nodes = [
-        helper.make_node("Relu", ["x"], ["a"], name="HOOKED"),
-        helper.make_node(
-            "MaxPool", ["a"], ["b"], name="picture", kernel_shape=[3, 3], pads=[1] * 4
-        ),
-        helper.make_node(
-            "MaxPool", ["b"], ["c"], name="gl__a/b", kernel_shape=[3, 3], pads=[1] * 4
-        ),
-        helper.make_node("MaxPool", ["c"], ["y"], name="LUMA", kernel_shape=[3, 3], pads=[1] * 4),
+        helper.make_node("MaxPool", [before], [after], name=name, **window)
+        for name, before, after in zip(names, chain, chain[1:], strict=False)
     ]
     shape = [1, 1, "h", "w"]
     shader = compiled(model_of(nodes, {"x": shape}, {"y": shape}, {}))
-    saved = [one.single.get("SAVE") for one in parse(shader.text)]
-    assert saved[0] == "picture"
-    assert "picture_2" in saved
+    *saved, last = [one.single.get("SAVE") for one in parse(shader.text)]
+    assert saved == ["picture", *(f"pooled{k}" for k in range(1, len(names)))]
+    assert last is None
     assert validate_user_shader(shader)
 
 
-@pytest.mark.parametrize("name", ["input", "target"])
-def test_no_texture_s_size_is_called_like_the_player_s(name):
-    """Players define input_size and target_size, and the size of a texture as NAME_size."""
-    window = {"kernel_shape": [3, 3], "pads": [1] * 4}
-    nodes = [
-        helper.make_node("MaxPool", ["x"], ["m"], name=name, **window),
-        helper.make_node("MaxPool", ["m"], ["y"], name="last", **window),
-    ]
-    shape = [1, 1, "h", "w"]
-    shader = compiled(model_of(nodes, {"x": shape}, {"y": shape}, {}))
-    assert f"{name}_2" in [one.single.get("SAVE") for one in parse(shader.text)]
+def test_passes_are_described_by_role_number_and_layer():
+    described = [b.description for b in shader_of("espcn").blocks]
+    assert described[1] == "convolution 1 of 3 (tanh1), channels 0 to 3 of 16"
+    assert described[-1] == "pixel shuffle (y)"
+
+
+def test_a_linear_enlargement_by_a_convolution_is_called_so():
+    described = [b.description for b in shader_of("cunny").blocks]
+    assert "linear enlargement (enlarged)" in described
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("/sequential/sequential.3/Relu", "sequential.3"),
+        ("/1/body/body.0/body/body.1/Relu", "1.body.0.body.1"),
+        ("/body/body.2/Conv_4", "body.2"),
+        ("node_conv2d_1", "conv2d_1"),
+        ("/Add", "Add"),
+        ("dense", "dense"),
+        ("model/block/conv", "model.block.conv"),
+        ("/", "/"),
+    ],
+)
+def test_layers_lose_what_exporters_add_to_their_names(name, wanted):
+    assert layer(name) == wanted
 
 
 def test_a_layer_called_out_is_no_name_of_a_compute_pass():
@@ -356,18 +371,6 @@ def test_a_name_cannot_forge_a_header_line():
     shape = [1, 1, "h", "w"]
     shader = compiled(model_of([node], {"x": shape}, {"y": shape}, {}))
     assert [one.hook for one in parse(shader.text)] == ["LUMA", "LUMA"]
-
-
-def test_long_names_get_no_double_underscores():
-    """GLSL reserves them, and players add _raw, _pos and _size to names."""
-    window = {"kernel_shape": [3, 3], "pads": [1] * 4}
-    nodes = [
-        helper.make_node("MaxPool", ["x"], ["m"], name="n" * 47 + "/pool", **window),
-        helper.make_node("MaxPool", ["m"], ["y"], name="last", **window),
-    ]
-    shape = [1, 1, "h", "w"]
-    shader = compiled(model_of(nodes, {"x": shape}, {"y": shape}, {}))
-    assert "n" * 47 in [one.single.get("SAVE") for one in parse(shader.text)]
 
 
 def test_a_license_of_several_lines_has_as_many():

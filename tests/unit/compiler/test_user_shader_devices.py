@@ -115,7 +115,7 @@ def test_a_compute_pass_has_as_many_planes_as_its_constants_allow(tmp_path):
     assert "//!TEXTURE" in text
     _, text = compiled(residual(3), tmp_path, device="amd-rdna")
     assert "//!TEXTURE" not in text
-    assert "relu2, channels 0 to 11 of 32" in text
+    assert "(relu2), channels 0 to 11 of 32" in text
     assert planes(parse(text)) == [1, 4, 4, 4, 4, 2, 4, 4, 2, 1]
 
 
