@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from .gpu import GpuPass
+    from .shader.program import Program
     from .weights import WeightFile
 
 WEIGHTS = "weights.bin"
@@ -27,6 +30,11 @@ class BuildFiles:
     weights_path: str = WEIGHTS
     variants: dict[str, BuildFiles] = field(default_factory=dict)
     passes: tuple[GpuPass, ...] = field(default=(), compare=False, repr=False)
+
+    def programs(self) -> dict[str, Program]:
+        """Return the program of each shader, by its path; of equal ones, the first."""
+        entries = zip(self.schedule["passes"], self.passes, strict=True)
+        return {entry["shader"]: p.program for entry, p in reversed([*entries])}
 
     def all_shaders(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return the shaders, and whose layers they are, of this build and its variants."""

@@ -13,11 +13,11 @@ import os
 import re
 import stat
 from bisect import bisect_left
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ShadergenError, few
+from ..records import dataclass
 from .embed import is_embedded
 
 if TYPE_CHECKING:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,11 +6,11 @@ lowered are counted, each read and each block by itself, so that tools can tell 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..ir.dimensions import hint
 from ..ir.types import LANES
+from ..records import dataclass
 from .shader.counting import loops
 
 if TYPE_CHECKING:

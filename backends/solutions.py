@@ -6,12 +6,12 @@ hold at every point of a box, or that one fails at every point. A point is a box
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..ir.dimensions.polynomial import Polynomial, Symbol
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tempfile
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 WGSL = ".wgsl"
 F16 = "shader-f16"
@@ -39,13 +40,12 @@ def find_glslang() -> str | None:
     return next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
 
 
-def validate(folder: Path, shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
+def validate(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
     """Compile every shader of a build.
 
     Args:
-        folder: where the shaders lie.
-        shaders: path in the folder -> source.
-        layers: path in the folder -> names of the model's layers, for messages.
+        shaders: path in the build's folder -> source.
+        layers: path in the build's folder -> names of the model's layers, for messages.
 
     Returns:
         False when a compiler is not installed.
@@ -55,7 +55,7 @@ def validate(folder: Path, shaders: Mapping[str, str], layers: Mapping[str, str]
     """
     wgsl = {path: text for path, text in shaders.items() if path.endswith(WGSL)}
     glsl = {path: text for path, text in shaders.items() if path not in wgsl}
-    seen = not glsl or _with_glslang(folder, glsl, layers)
+    seen = not glsl or _with_glslang(glsl, layers)
     return (not wgsl or _with_naga(wgsl, layers)) and seen
 
 
@@ -78,13 +78,18 @@ def _with_naga(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
     return True
 
 
-def _with_glslang(folder: Path, shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
+def _with_glslang(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
     glslang = find_glslang()
     if glslang is None:
         return False
-    run = subprocess.run(
-        [glslang, *sorted(shaders)], cwd=folder, capture_output=True, text=True, check=False
-    )
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+        for path, text in shaders.items():
+            file = Path(folder, path)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        run = subprocess.run(
+            [glslang, *sorted(shaders)], cwd=folder, capture_output=True, text=True, check=False
+        )
     if run.returncode == 0:
         return True
     current = ""

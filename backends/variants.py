@@ -7,9 +7,11 @@ earlier build does not have get its name: ``shaders/00_conv.NAME.frag``, ``weigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,13 +7,13 @@ they write tensors of the same name.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..backends.devices.gpus import GPUS
 from ..backends.dialects.language import without_comments
 from ..backends.schedule import tensor_of
 from ..errors import ShadergenError
+from ..records import dataclass
 from ..runtime_glue.python.files import read_shader
 from ..runtime_glue.python.loading import check_schedule
 from .estimation import estimate, gpus_of

@@ -7,12 +7,12 @@ Both results are compared with the photograph itself.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..records import dataclass
 from . import extras
 from .choices import RUNTIMES
 from .driver import compile_model

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from ..passes.choose_kernels import choose_kernels
 from ..passes.pipeline import MATHEMATICS, place, simplify, to_nchw
 from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
+from ..records import dataclass
 from ..runtime_glue.python.loading import check_schedule
 from . import definitions
 from .calibration import (
@@ -230,11 +232,10 @@ def compile_graph(
     graph = place(graph, context, observe, options.disable_pass, sound)
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
-    passes = lower(graph, target)
+    files = schedule(graph, lower(graph, target), target, GENERATOR, layers, fields)
     if options.validate:
-        for program in dict.fromkeys(p.program for p in passes):
+        for program in files.programs().values():
             verify(program)
-    files = schedule(graph, passes, target, GENERATOR, layers, fields)
     check_dynamic(files.schedule, graph.inputs, options.inputs)
     return graph, files, context
 
@@ -276,16 +277,18 @@ def compile_model(
         made = [variant_for(variants[name], name, c.files) for name, c in others.items()]
         files = with_variants(files, made)
     validated = False
+    with ThreadPoolExecutor(1) as beside, _explained(model, dump):
+        # Weights are written while another process reads the shaders.
+        reading = beside.submit(validate, *files.all_shaders()) if options.validate else None
 
-    def check(folder: Path) -> None:
-        nonlocal validated
-        for name in (None, *others):
-            check_schedule(folder, name)
-        if options.validate:
-            progress("validating shaders")
-            validated = validate(folder, *files.all_shaders())
+        def check(folder: Path) -> None:
+            nonlocal validated
+            for name in (None, *others):
+                check_schedule(folder, name)
+            if reading is not None:
+                progress("validating shaders")
+                validated = reading.result()
 
-    with _explained(model, dump):
         kept += write_build(files, output, check, embed=options.embed is not None)
     notes = (*compiled.notes, *browser_notes(options, variants))
     for name, other in others.items():

@@ -18,7 +18,6 @@ targets, and of what clocks a device keeps once it is warm.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +29,7 @@ from ..errors import ShadergenError
 from ..ir.types import LANES, Layout
 from ..passes.placement.kernels import Work
 from ..passes.predict_cost import instruction_time
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ShadergenError
+from ..records import dataclass
 from .driver import import_model
 from .frontends import Request
 from .option_parsing import parse_preprocessing

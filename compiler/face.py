@@ -6,7 +6,7 @@ import inspect
 import shutil
 import tempfile
 import weakref
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -15,6 +15,7 @@ from warnings import warn
 from ..backends.build_folder import SCHEDULE
 from ..backends.writer import check_replaceable, write_build
 from ..errors import ShadergenError, did_you_mean
+from ..records import dataclass
 from ..runtime_glue.python.loading import check_schedule
 from . import driver
 from .device_list import parse_devices

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
 from ..ir.types import Layout
+from ..records import dataclass
 from ..runtime_glue.python.loading import check_schedule
 from . import driver
 from .estimation import FrameEstimate, estimate, gpus_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,7 @@ from ..errors import ShadergenError, did_you_mean
 from ..ir.dimensions import DynamicDimensionError
 from ..passes.placement.costs import with_packed_halves
 from ..passes.placement.target import Target
+from ..records import dataclass
 from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, OPTIONAL_PASSES, PACKAGES, PRECISIONS
 from .option_parsing import FLOAT32_MAX, invalid
 from .tuning.file import read_tuning

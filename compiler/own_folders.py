@@ -8,11 +8,11 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import ShadergenError, few, reason
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import time
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from ..backends.user_shader.hooks import STAGES
 from ..errors import ShadergenError, reason
+from ..records import dataclass
 from .pictures.files import write_result
 from .pictures.reading import SUFFIXES, read_picture
 from .running import VIDEOS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..records import dataclass
 from .frontends.signatures import KERAS_SIGNATURES
 
 if TYPE_CHECKING:

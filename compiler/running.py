@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
+from ..records import dataclass
 from .arrays import ARRAYS, named, read_arrays
 from .pictures.detections import detector_of
 from .pictures.files import (

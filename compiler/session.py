@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ShadergenError, did_you_mean
+from ..records import dataclass
 from ..runtime_glue.python.loading import load, resized
 from .runtimes import chosen, for_context, open_context, runtimes_of, shared_context
 

@@ -7,7 +7,6 @@ either index is right. So what counts is the score at each of the two indices, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ..ir import reference as interpreter
 from ..ir.graph import Constant, Graph, Input, Output, Port, Result
 from ..ir.ops import ArgMax, Pointwise, Reshape, Slice, Sorted, SortOrder, Transpose
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..records import dataclass
 from .dimensions import is_dynamic
 from .interning import Interned
 

@@ -19,11 +19,11 @@ the program reads the formula library: a generated one takes longer to set up th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import ShadergenError
+from ..records import dataclass
 from .expr import Call, Num, Var
 
 if TYPE_CHECKING:

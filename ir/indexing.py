@@ -8,12 +8,12 @@ non-negative operands, since GLSL leaves the others undefined.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
+from ..records import dataclass
 from .algebra import fold
 from .dimensions import bounds, is_dynamic, is_one, statically_equal
 from .evaluation import evaluate_formula

@@ -26,7 +26,6 @@ and the accumulators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -34,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..records import dataclass
 from .evaluation import evaluate_formula
 from .expr import Expr, Extent, Var, variables, walk
 from .indexing import Load, coordinates

@@ -5,10 +5,11 @@ What has dynamic dimensions is never kept: the shape environment of its model wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..records import dataclass
 from .dimensions import is_dynamic
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ True is 1.0 and false 0.0. ``idiv`` and ``imod`` occur in index maps only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

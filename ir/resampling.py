@@ -16,12 +16,12 @@ the Gaussian's width.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..records import dataclass
 from .dimensions import DynamicDimensionError
 from .evaluation import evaluate_formula
 from .expr import Num, substitute

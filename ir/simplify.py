@@ -14,10 +14,10 @@ as ``ir.indexing`` demands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd, isfinite
 from typing import TYPE_CHECKING, cast
 
+from ..records import dataclass
 from .dimensions import bounds
 from .expr import Call, Expr, Extent, Num, Var, walk
 

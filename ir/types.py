@@ -18,12 +18,13 @@ Integers and truth values are stored as floats: exact while their size is at mos
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Literal, get_args
 
 import numpy as np
 
+from ..records import dataclass
 from .dimensions import is_dynamic, is_one
 
 DType = Literal[

@@ -19,7 +19,7 @@ which is stored then; or where more planes would be copied to concatenate maps t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +29,7 @@ from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Concat, Conv, Pointwise
 from ..ir.ops.base import MOST_OPERANDS
 from ..ir.types import LANES
+from ..records import dataclass
 from .fuse_pointwise import why_no_prologue
 from .kernel_ops import assemble, keeps_padding, parts
 from .placement.kinds import is_direct, joins_planes

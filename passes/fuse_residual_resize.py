@@ -11,7 +11,6 @@ shaders: their textures hold the padding, and they store shuffled maps at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from ..ir.dimensions import same_shape
 from ..ir.expr import Call, Var
 from ..ir.graph import Node, Result, apply, constant
 from ..ir.ops import Conv, DepthToSpace, Pointwise, ResizeLinear
+from ..records import dataclass
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:

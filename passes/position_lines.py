@@ -7,9 +7,10 @@ i. The remainder repeats after ``period`` positions. Rules return None for what 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
+
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,6 @@ predicted times of loop nests are close, the candidate with the fewest GPU passe
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate, compress
 from math import inf
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ShadergenError
+from ..records import dataclass
 from .placement.costs import PRICES, Costs, count_memory, geometric_mean, minimax_cost
 from .placement.kinds import is_direct
 

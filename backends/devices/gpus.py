@@ -24,7 +24,7 @@ Where the numbers come from:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...records import dataclass
 
 RENDER_TARGET_BYTES = 4  # of a pixel that is written at the full rate, an assumption for all
 

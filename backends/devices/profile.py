@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...passes.placement.costs import UNMEASURED, Costs
 from ...passes.placement.target import Fetch, GlslVersion, Limits, Products, Wgsl
+from ...records import dataclass
 from ...runtime_glue.python.renderers import matches, words
 
 LONGEST_NAME = 255  # the schedule's patterns have at most one more character

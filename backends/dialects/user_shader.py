@@ -14,10 +14,11 @@ the halo, and ``conv1_plane`` does not.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InternalError
+from ...records import dataclass
 from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform
 from ..shader.halves import with_half_types
 from ..shader.types import FLOAT, IVEC2

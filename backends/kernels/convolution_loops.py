@@ -14,13 +14,13 @@ straight code.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 from ...ir.dimensions import is_one
 from ...ir.types import LANES
 from ...passes.placement.kinds import unrolls_rows
+from ...records import dataclass
 from ..shader.constructors import integer, offset
 from ..shader.expressions import Variable, known
 from ..shader.types import INT, VEC4

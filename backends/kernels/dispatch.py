@@ -8,13 +8,13 @@ the fewest workgroups is chosen. It is a uniform, so maps of all sizes share a p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.dimensions import hint
 from ...passes.placement.target import WORKGROUP
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from ...ir.graph import Node

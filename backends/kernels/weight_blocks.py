@@ -6,7 +6,6 @@ channels for each input channel. Rows are ordered by tap, input plane, output pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES
 from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import input_planes
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,9 +9,10 @@ are dropped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
+from ...records import dataclass
 from .operations import FOLD, INTRINSICS, type_of
 from .types import FLOAT, INT, IVEC2, MAT4, VEC4, Type
 

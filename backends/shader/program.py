@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, repeat
 from typing import TYPE_CHECKING, Literal
 
+from ...records import dataclass
 from .constructors import integer
 from .expressions import Element, Invoke, Texel, Variable
 from .expressions import walk as parts

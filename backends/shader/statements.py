@@ -8,9 +8,10 @@ body.add_product(total, weight, v)
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ...records import dataclass
 from .constructors import integer
 from .expressions import Expression, Int, Variable, known, literal
 from .expressions import walk as parts

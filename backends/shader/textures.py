@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...ir.graph import Constant
 from ...ir.types import INT8_ZERO
+from ...records import dataclass
 from .constructors import construct, integer, vec2, vec4
 from .expressions import Lanes, Texel, Uniform, Variable, known
 from .program import Function

@@ -12,13 +12,13 @@ shuffled map, pixel by pixel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...ir.ops import DepthToSpace
 from ...passes.kernel_ops import parts
+from ...records import dataclass
 from ..dialects.user_shader import (
     STRENGTH,
     Bindings,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ...errors import ShadergenError, count, few
 from ...ir.dimensions import is_dynamic
 from ...ir.types import MAP_RANK
+from ...records import dataclass
 from ..devices.profile import USER_SHADER
 from ..gpu import RenderPass
 from .hooks import CHROMA, LUMA_SCALE

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from ..dialects.printer import indented
 from ..dialects.user_shader import note
 from ..sizes import LARGEST, OPERATORS

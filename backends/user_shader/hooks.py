@@ -6,9 +6,8 @@ planes: a picture that the player has converted to RGB is MAIN.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...errors import ShadergenError, count, did_you_mean
+from ...records import dataclass
 
 CHROMA = 2  # channels
 LUMA_SCALE = 2  # times chroma's height and width, in 4:2:0 video

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..validate import find_glslang, validate
@@ -33,7 +31,4 @@ def validate_user_shader(shader: UserShader) -> bool:
             path = f"{number:02d}_{name}.{suffix}"
             sources[path] = template.render(version=version, block=block)
             layers[path] = block.description
-    with tempfile.TemporaryDirectory() as folder:
-        for path, source in sources.items():
-            (Path(folder) / path).write_text(source)
-        return validate(Path(folder), sources, layers)
+    return validate(sources, layers)

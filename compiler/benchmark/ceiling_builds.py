@@ -7,7 +7,6 @@ fetched, and a constant count lets drivers unroll.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from operator import add
@@ -22,6 +21,7 @@ from ...backends.shader.program import Program, TextureBinding
 from ...backends.shader.statements import Body
 from ...backends.shader.types import FLOAT
 from ...passes.placement.target import Target
+from ...records import dataclass
 from ...runtime_glue.python.schedule import (
     Build,
     ComputePass,

@@ -6,12 +6,13 @@ import json
 import os
 import platform
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, reason
+from ...records import dataclass
 from ...runtime_glue.python.loading import load
 from ...runtime_glue.python.schedule import ComputePass
 from ..runtimes import chosen, load_for, open_context, runtimes_of

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from ...errors import printable
+from ...records import dataclass
 from ..number_texts import bytes_text as bytes_text
 from ..number_texts import passes_text as passes_text
 from ..number_texts import short_text as short_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ...backends.gpu import Blob
 from ...backends.schedule import label
 from ...errors import ShadergenError
 from ...passes.placement.aliases import places_of
+from ...records import dataclass
 from ...runtime_glue.python.loading import load
 from ..runtimes import GLES, WEBGPU, open_context
 from ..session import fitted

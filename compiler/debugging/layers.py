@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...records import dataclass
 from .inside import Alone, Inside
 from .probes import textures_of
 from .stored import fused_into, without_passes

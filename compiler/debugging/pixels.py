@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...ir.types import LANES
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

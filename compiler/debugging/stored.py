@@ -6,13 +6,13 @@ way, the layers fused into it, is stored nowhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ...backends.schedule import label, tensor_of
 from ...ir.dimensions import with_hints
 from ...ir.types import LANES
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,13 @@ network's input, or shares of its sides if none exceeds 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from .. import extras
 from .drawing import COLOURS, palette
 from .kinds import only

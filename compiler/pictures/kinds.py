@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
 from ...backends.picture_axes import CHANNELS, PictureAxes
 from ...errors import ShadergenError
+from ...records import dataclass
 from .picture import axes_of, channels_of
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ receptive field that the schedule states. Networks that judge a picture as a who
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError, count
+from ...records import dataclass
 from ...runtime_glue.python.sizes import evaluate_postfix, resolve
 from .. import extras
 from ..inspection import peak_bytes

@@ -7,13 +7,14 @@ be blended. If an overlap is given instead, neighbours are blended linearly over
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ...backends.devices.gpus import GPUS
 from ...errors import ShadergenError
+from ...records import dataclass
 from ...runtime_glue.python.files import read_shader
 from ...runtime_glue.python.loading import check_schedule
 from .. import driver

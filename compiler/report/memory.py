@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from ...records import dataclass
 from ..inspection import texture_bytes
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ in a lane of their own, and enter the cards that read them. Lanes of short ways 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
+
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

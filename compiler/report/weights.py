@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ir.graph import Constant
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

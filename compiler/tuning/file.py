@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -16,6 +16,7 @@ from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, few, reason
 from ...ir.graph import Choice, Precision, Stage, WeightStorage
 from ...passes.kernel_ops.winograd import TILES
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

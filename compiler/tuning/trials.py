@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from ...errors import ShadergenError
 from ...ir.reference import evaluate_graph
 from ...passes.placement.target import TOLERANCES
+from ...records import dataclass
 from ..benchmark.latency import believable, latency
 from ..random_inputs import random_inputs
 from .isolation import MEASURED, build_of, isolate, repeated

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from ...runtime_glue.python.loading import load
 from ..debugging.probes import probed, run, textures_of
 from ..debugging.sheets import as_maps, columns_of, sheet

@@ -6,11 +6,12 @@ Everything decided holds for all sizes that pass the guards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import gcd, inf, prod
 from sys import float_info
 from typing import TYPE_CHECKING
 
+from ...records import dataclass
 from .errors import DimensionLimitError, DynamicDimensionError, current_layer
 from .polynomial import (
     MOST_TERMS,

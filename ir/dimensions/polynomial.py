@@ -7,11 +7,11 @@ bounded time, whatever a model computes of its sizes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
+from ...records import dataclass
 from ..interning import Interned
 from .errors import DimensionLimitError, DynamicDimensionError
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Call, Expr, Var
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..evaluation import evaluate_formula
 from ..expr import Expr
 from ..formula_parser import parse

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Expr, Num
 from ..graph import apply, constant
 from ..indexing import Load, Source, add, coordinates, imod, mul

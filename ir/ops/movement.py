@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ...records import dataclass
 from ..dimensions import bounds, statically_equal
 from ..expr import Expr, Num
 from ..graph import Constant, apply, constant

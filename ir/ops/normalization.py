@@ -7,13 +7,13 @@ formula.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from ..dimensions import is_dynamic
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse

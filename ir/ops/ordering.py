@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from ..expr import Expr, Num
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant

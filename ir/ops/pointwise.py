@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from ..evaluation import check, evaluate_formula
 from ..expr import Call, Expr, Var, named, substitute, variables, walk
 from ..graph import apply

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from ...records import dataclass
 from ..algebra import fold
 from ..dimensions import hint
 from ..expr import Call, Expr, Num, Var

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..algebra import fold
 from ..expr import Call, Expr, literal
 from ..indexing import coordinates

@@ -6,12 +6,12 @@ product with the state and a formula: two or three GPU passes, whose shaders all
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from ..evaluation import evaluate_formula
 from ..expr import Expr, Var, substitute
 from ..formula_parser import parse

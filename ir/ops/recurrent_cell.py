@@ -7,11 +7,11 @@ all steps share a shader.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..evaluation import evaluate_formula
 from ..expr import Expr, Num, substitute
 from ..formula_parser import parse

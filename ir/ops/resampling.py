@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..dimensions import is_dynamic
 from ..expr import Call, Expr, Num, Var, literal, substitute
 from ..formula_parser import parse

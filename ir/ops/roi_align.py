@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Expr, Num, Var
 from ..indexing import add, clamp, coordinates
 from ..nest_builder import NestBuilder

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Expr
 from ..indexing import add, clamp, coordinates, idiv, imod, less, mul, select, sub
 from ..nest_builder import NestBuilder

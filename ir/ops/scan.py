@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Call, Expr, Num, Var, substitute
 from ..formula_parser import parse
 from ..graph import apply

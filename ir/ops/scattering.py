@@ -6,12 +6,12 @@ its index: one step for each candidate update. With constant indices, a table gi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Call, Expr, Num, Var, substitute
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant

@@ -6,11 +6,11 @@ are refused, computed ones read the nearest element.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Expr, Var
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant

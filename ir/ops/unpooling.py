@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..indexing import Load, add, coordinates, flatten, idiv, less, mul, sub

@@ -6,13 +6,13 @@ tap exists if its element is in [0, size).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import dataclass
 from ..algebra import fold
 from ..dimensions import bounds, is_dynamic, largest
 from ..expr import Call, Expr, Num

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ...ir.ops.base import require
 from ...ir.ops.convolution import Conv
 from ...ir.types import LANES, TensorType
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from ...ir.nest import Nest

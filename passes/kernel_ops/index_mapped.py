@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...ir.index_maps import read_through, simplified_load
 from ...ir.nests import by_structure, nest_of
 from ...ir.ops.base import Op, require
 from ...ir.ops.movement import Movement
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...ir.graph import Node
 from ...ir.ops.base import Op, require
 from ...ir.ops.convolution import Conv, is_depthwise
 from ...ir.types import Layout
+from ...records import dataclass
 from .fused import Fused, assemble, parts
 
 if TYPE_CHECKING:

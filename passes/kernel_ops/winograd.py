@@ -14,7 +14,6 @@ invocation can write all pixels of a tile, one operator does all three steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ import numpy as np
 from ...ir.ops.base import Op, require
 from ...ir.ops.convolution import Conv
 from ...ir.types import TensorType
+from ...records import dataclass
 from .blocks import apart_shape, pixels_apart
 
 if TYPE_CHECKING:

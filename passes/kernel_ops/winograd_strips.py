@@ -11,13 +11,13 @@ channels; ``columns`` is the even number of tiles in a row of a strip, beyond th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...ir.ops.base import Op, require
 from ...ir.types import LANES, TensorType
+from ...records import dataclass
 from .winograd import (
     TAPS,
     TILES,

@@ -9,7 +9,7 @@ An invocation computes four neighbours at once. A load is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...ir.evaluation import evaluate_formula
 from ...ir.expr import Call, Expr, Num, variables
 from ...ir.indexing import coordinates
 from ...ir.types import LANES
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

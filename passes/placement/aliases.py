@@ -7,11 +7,11 @@ an alias of an alias has the same owner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...ir.ops import Slice
 from ...ir.types import LANES
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from ...ir.graph import Graph, Node, Value

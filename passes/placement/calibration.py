@@ -10,7 +10,7 @@ The graph runs in ``ir.reference``. All results hold for the sample inputs only:
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from ...ir.expr import Call, walk
 from ...ir.ops import Conv, Pointwise
 from ...ir.reference import Machine, as_logical, evaluate_graph
 from ...ir.types import HALF_MIN, TensorType
+from ...records import dataclass
 from ..kernel_ops import Fused, IndexMapped, SeparableConv
 from .kinds import computes_in_full, is_direct, precision
 from .ranges import UNBOUNDED, Bounds, Interval

@@ -7,9 +7,11 @@ devices; :func:`minimax_cost` combines the times on all of them into one number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
+
+from ...records import dataclass
 
 
 @dataclass(frozen=True)

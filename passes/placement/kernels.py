@@ -6,8 +6,9 @@ implementation to the passes in :class:`~..rule.Context`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

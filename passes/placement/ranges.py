@@ -14,7 +14,6 @@ Source: R. E. Moore, Interval Analysis (1966).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, cast
 
@@ -29,6 +28,7 @@ from ...ir.integers import NARROW
 from ...ir.nests import nest_of
 from ...ir.ops import Conv
 from ...ir.types import HALF_MIN
+from ...records import dataclass
 from ..kernel_ops import parts
 
 if TYPE_CHECKING:

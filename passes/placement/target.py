@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from ...ir.graph import Precision, Stage, WeightStorage
+from ...records import dataclass
 from .costs import UNMEASURED, Costs
 
 GlslVersion = Literal[300, 310, 320]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from .gl import asked, load_gles
 from .renderers import matches
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from .files import COPY
 from .gl import asked
 from .pixels import shape_text

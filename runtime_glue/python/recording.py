@@ -6,11 +6,11 @@ for nothing. Redundant binds are omitted when the list is recorded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
+from ...records import dataclass
 from .programs import set_uniform
 from .schedule import ComputePass, RenderPass
 from .textures import target_of

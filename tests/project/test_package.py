@@ -27,7 +27,7 @@ OUTSIDE = {"tests", "examples", "docs", "bench", "tools", "build", "demo", "dist
 # Data of the package: the page of `shadergen serve`, and the network of `shadergen demo`.
 SHIPPED = [Path("examples", "web"), Path("examples", "networks", "upscale")]
 LAYERS = ("ir", "passes", "backends", "compiler")  # each imports itself and those to its left
-# What a module may import, by the top-level folder it lies in; errors.py is free to all.
+# What a module may import, by the top-level folder it lies in; all may import FREE.
 MAY_IMPORT = {layer: set(LAYERS[: i + 1]) for i, layer in enumerate(LAYERS)}
 MAY_IMPORT["backends"] |= {"runtime_glue"}  # to recognise renderers as runtimes do
 MAY_IMPORT["compiler"] |= {"runtime_glue"}  # to run and verify what it compiled
@@ -37,7 +37,8 @@ FRONTENDS = {
     "keras": ("read", "tensors", "shapes", "layers", "ops", "importing"),
     "onnx": ("read", "operands", "shapes", "ops", "folding", "importing"),
 }
-OWN_NAMES = {"shadergen", "errors", "runtime_glue", "templates", *LAYERS}
+FREE = ("errors", "records")
+OWN_NAMES = {"shadergen", *FREE, "runtime_glue", "templates", *LAYERS}
 
 
 def package_folders() -> list[Path]:
@@ -153,7 +154,7 @@ def test_imports_inside_the_package_are_relative(module: Path) -> None:
 @pytest.mark.parametrize("module", [m for m in modules() if len(m.parts) > 1], ids=str)
 def test_imports_go_one_way(module: Path) -> None:
     own = [(line, name) for line, name in imported(module) if isinstance(name, tuple)]
-    allowed = MAY_IMPORT[module.parts[0]] | {"errors", "__version__"}
+    allowed = MAY_IMPORT[module.parts[0]] | {*FREE, "__version__"}
     wrong = [(line, ".".join(name)) for line, name in own if name[0] not in allowed]
     assert not wrong, f"{module} may import {sorted(allowed)} only"
 
@@ -200,8 +201,9 @@ def test_frontends_compute_constants_in_one_module() -> None:
     assert found == {Path("compiler", "frontends", "constant_folding.py")}
 
 
-def test_errors_import_nothing_of_the_package() -> None:
-    assert not [name for _, name in imported(Path("errors.py")) if isinstance(name, tuple)]
+@pytest.mark.parametrize("name", FREE)
+def test_what_all_may_import_imports_nothing_of_the_package(name: str) -> None:
+    assert not [n for _, n in imported(Path(f"{name}.py")) if isinstance(n, tuple)]
 
 
 @pytest.fixture(scope="module")

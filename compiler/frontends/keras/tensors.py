@@ -9,7 +9,7 @@ A tensor may carry a mask, as in Keras: which steps of a sequence count. See ``l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from ....ir.formula_parser import parse
 from ....ir.graph import apply, constant
 from ....ir.ops import Pointwise, Reshape, Transpose
 from ....ir.types import MAX_RANK
+from ....records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from ....ir.graph import Input, Result, Value, apply, constant
 from ....ir.ops import Concat, Range, Reshape
 from ....ir.ops.base import MOST_OPERANDS
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
+from ....records import dataclass
 from .read.narrow_types import NARROW
 from .read.types import STRING, number_of_type
 

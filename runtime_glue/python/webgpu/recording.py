@@ -6,11 +6,11 @@ it reads, its blocks, the texture that a dispatch stores to, and a sampler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....records import dataclass
 from ..schedule import ComputePass, RenderPass
 
 if TYPE_CHECKING:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .....errors import ShadergenError
 from .....ir.graph import apply, constant
+from .....records import dataclass
 from ....definitions import instantiate
 from ..read.config import Config
 from ..read.model import LayerSpec, Part, read_layer

@@ -12,13 +12,13 @@ import json
 import re
 import zipfile
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zlib import error as ZlibError
 
 import h5py
 
 from .....errors import ShadergenError
+from .....records import dataclass
 from ...signatures import HDF5_SIGNATURE, ZIP_SIGNATURE, refuse_torch
 from .hdf5 import Hdf5, Heaps, guarded, links_to, opened, read_texts
 from .weights import ArchiveWeights, LegacyWeights, Room, WeightStore, unpacked_limit

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,6 +15,7 @@ import h5py
 import numpy as np
 
 from .....errors import ShadergenError
+from .....records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 
 from .....errors import ShadergenError
+from .....records import dataclass
 from .config import Config, is_integer, shown
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
 from .....errors import ShadergenError
+from .....records import dataclass
 from .built_in_layers import BUILT_IN
 from .config import shown
 from .inbound_nodes import MAX_DEPTH, CallReader, CallSpec, Ref, endpoints, malformed, replaced

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import h5py
 import numpy as np
 
 from .....errors import ShadergenError
+from .....records import dataclass
 from .hdf5 import MAX_TEXTS, guarded, links_to, read_texts
 from .hdf5_chunks import check_chunks, filters_of, read_filtered, unsupported_storage
 from .hdf5_filters import FILTERS

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onnx.onnx_ml_pb2 import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from .....errors import ShadergenError, did_you_mean, nearest
+from .....records import dataclass
 from ...input_shapes import resolve_shape
 from ..read.graph_body import layer_name, needed, read_by, subgraphs
 from ..read.types import dimensions

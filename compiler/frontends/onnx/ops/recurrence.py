@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from .....ir.expr import Expr, Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.graph import Node, constant
 from .....ir.ops import GRU, LSTM, RNN, Concat, Pointwise, Reshape, Slice, Transpose
+from .....records import dataclass
 from ..operands import Known
 from .activation import ACTIVATIONS
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
 from .....ir.ops.window import same_padding
+from .....records import dataclass
 
 if TYPE_CHECKING:
     from .node import OnnxNode

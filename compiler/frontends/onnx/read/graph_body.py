@@ -8,10 +8,11 @@ Source: the ONNX IR specification, version 13 and earlier.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError, did_you_mean
+from .....records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

@@ -5,7 +5,6 @@ Source: the ONNX IR specification, version 13 and earlier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx.onnx_ml_pb2 import ModelProto
 
 from .....errors import ShadergenError
+from .....records import dataclass
 from ...signatures import ONNX_FIRST_FIELDS
 from .graph_body import graph_body, plain_domain, subgraphs
 from .message_sizes import check_parts

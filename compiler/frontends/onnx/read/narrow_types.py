@@ -9,7 +9,6 @@ Sources: ONNX Cast-25; the OCP formats for 8-bit and microscaling floats.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +17,7 @@ import numpy as np
 from .....ir.expr import Call, Expr, Num, Var, substitute
 from .....ir.formula_parser import parse
 from .....ir.integers import wrap
+from .....records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx.onnx_ml_pb2 import TensorProto
 
+from .....records import dataclass
 from .narrow_types import NARROW
 
 if TYPE_CHECKING:
