@@ -1,4 +1,4 @@
-"""Frozen dataclasses that are quick to make and quick to fill.
+"""Frozen dataclasses that are quick to make, to fill and to copy.
 
 ``dataclasses.dataclass`` compiles six methods for each frozen class. The program has hundreds of
 them, and their methods took half of the time of its imports. Here Python compiles ``__init__``
@@ -11,10 +11,10 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "replace"]
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass, replace
 else:
     import dataclasses
 
@@ -38,9 +38,19 @@ else:
             for name, method in methods.items():
                 if name not in own:
                     setattr(cls, name, method)
+            given = [f.name for f in dataclasses.fields(cls) if f.init]
+            cls._given = given, _values(given)
             return cls
 
         return made if cls is None else made(cls)
+
+    def replace(record, /, **changes):
+        """Return a copy with some fields changed, as ``dataclasses.replace`` does."""
+        kept = vars(type(record)).get("_given")
+        if kept is None:
+            return dataclasses.replace(record, **changes)
+        names, values = kept
+        return type(record)(**dict(zip(names, values(record), strict=True)) | changes)
 
     def _repr(self: Any) -> str:
         shown = (f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..records import dataclass
+from ..records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

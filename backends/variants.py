@@ -7,11 +7,10 @@ earlier build does not have get its name: ``shaders/00_conv.NAME.frag``, ``weigh
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from ..records import dataclass
+from ..records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

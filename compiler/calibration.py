@@ -11,7 +11,6 @@ that a folder of many pictures takes no memory.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..errors import ShadergenError, did_you_mean, few
 from ..passes.choose_precision import CALIBRATED
 from ..passes.placement.calibration import rounding_errors, widened
 from ..passes.placement.ranges import Interval
-from ..records import dataclass
+from ..records import dataclass, replace
 from .arrays import ARRAYS, named, read_arrays
 from .frontends.input_shapes import model_shapes
 from .pictures.picture import to_array

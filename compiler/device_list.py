@@ -7,13 +7,13 @@ variant is for the renderer or fits the GL. Variants for WebGPU are for runtimes
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ..backends.devices import PROFILE_SUFFIX, device
 from ..backends.variants import Variant
 from ..errors import ShadergenError
+from ..records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ..backends.replacing import replacing_file
 from ..backends.validate import find_glslang
 from ..errors import ShadergenError, reason
 from ..passes.placement.target import Limits
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..runtime_glue.python.schedule import Requires
 from ..runtime_glue.python.webgpu.device import F16, TIMESTAMPS
 from . import extras

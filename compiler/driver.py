@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from ..passes.choose_kernels import choose_kernels
 from ..passes.pipeline import MATHEMATICS, place, simplify, to_nchw
 from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
 from . import definitions
 from .calibration import (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ShadergenError
-from ..records import dataclass
+from ..records import dataclass, replace
 from .driver import import_model
 from .frontends import Request
 from .option_parsing import parse_preprocessing

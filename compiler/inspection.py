@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
 from ..ir.types import Layout
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
 from . import driver
 from .estimation import FrameEstimate, estimate, gpus_of

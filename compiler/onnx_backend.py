@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +36,7 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from ..backends.schedule import label
 from ..backends.writer import write_build
 from ..errors import ShadergenError, did_you_mean
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..runtime_glue.python.loading import load
 from .driver import compile_graph, import_model
 from .frontends import ValueNeededError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..ir.types import HALF_MAX, LANES
 from ..passes.choose_kernels import STEP
 from ..passes.placement.naming import unique_names
 from ..passes.predict_error import SIDE, at_size
+from ..records import replace
 from .options import Options
 from .random_inputs import trial_inputs
 

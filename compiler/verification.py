@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from ..backends.schedule import label
 from ..errors import ShadergenError, printable
 from ..passes.placement.target import TOLERANCES
-from ..records import dataclass
+from ..records import dataclass, replace
 from .arrays import named
 from .choices import PRECISIONS
 from .device_list import variant_name, variants_of

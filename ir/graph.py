@@ -8,14 +8,14 @@ node keeps the names of the source layers it computes.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import InitVar, field, replace
+from dataclasses import InitVar, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..errors import ShadergenError
-from ..records import dataclass
+from ..records import dataclass, replace
 from .dimensions import at_layer, is_dynamic
 from .types import DTYPES, TensorType
 

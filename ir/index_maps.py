@@ -7,10 +7,10 @@ for an element, the element is the fill value of the map that lacks one.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from ..records import replace
 from .dimensions import bounds
 from .expr import Expr, Num, substitute
 from .indexing import Load, Source, coordinates

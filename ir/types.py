@@ -18,13 +18,12 @@ Integers and truth values are stored as floats: exact while their size is at mos
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from math import prod
 from typing import Literal, get_args
 
 import numpy as np
 
-from ..records import dataclass
+from ..records import dataclass, replace
 from .dimensions import is_dynamic, is_one
 
 DType = Literal[

@@ -11,7 +11,6 @@ Refused when a transposed value is read elsewhere too.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..errors import InternalError
 from ..ir.graph import Constant, Graph, Input, Node, Output, Port, Result, Value, apply, constant
 from ..ir.ops import Pointwise, Reshape, Transpose
 from ..ir.types import TensorType
+from ..records import replace
 from .drop_identities import IDENTITY, RESHAPES, TRANSPOSES
 from .rule import MIN_ROUNDS, Rule, always, apply_rules
 

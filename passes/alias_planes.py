@@ -18,12 +18,13 @@ each layer is a texture of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..ir.expr import Var
 from ..ir.graph import Node, Result
 from ..ir.ops import Pointwise
+from ..records import replace
 from .choose_kernels import rank
 from .placement.aliases import Place, widest_first
 from .placement.kinds import cuts_planes, joins_planes, tensor_operands

@@ -8,9 +8,9 @@ have none. A texture with aliases lives as long as any of them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..records import replace
 from .placement.aliases import Place, places_of
 from .placement.kinds import tensor_operands
 

@@ -7,7 +7,6 @@ since every output needs a texture of its own. Convolutions take the zero guard 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from ..errors import ShadergenError
 from ..ir.formula_parser import parse
 from ..ir.graph import Graph, Output, Result, Value, apply, constant
 from ..ir.ops import Conv, Pointwise
+from ..records import replace
 
 if TYPE_CHECKING:
     from ..ir.graph import Node

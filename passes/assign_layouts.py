@@ -12,7 +12,6 @@ different depths can share one. Refused if a tensor does not fit even when row-p
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -34,6 +33,7 @@ from ..ir.ops import (
     RotaryEmbedding,
 )
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
+from ..records import replace
 from .kernel_ops import IndexMapped, apart, assemble, parts
 from .placement.kinds import compared_extremes, index_values, is_direct, tensor_operands
 

@@ -6,7 +6,6 @@ application's texture: RGB, 0..1. Later passes fold the operators into the first
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..errors import ShadergenError, count
 from ..ir.formula_parser import parse
 from ..ir.graph import Graph, Input, Value, apply, constant
 from ..ir.ops import Pointwise, Slice
-from ..records import dataclass
+from ..records import dataclass, replace
 
 if TYPE_CHECKING:
     from ..ir.graph import Node

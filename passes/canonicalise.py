@@ -6,10 +6,10 @@ pixel shuffle. What remains has a kernel.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.graph import Result, Value
+from ..records import replace
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ large network would delay its start by minutes. Three rules limit the constants:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ from ..errors import ShadergenError
 from ..ir.dimensions import hint
 from ..ir.ops import Conv
 from ..ir.types import LANES
-from ..records import dataclass
+from ..records import dataclass, replace
 from .kernel_ops import parts
 from .placement.costs import are_known, are_priced, cost_text
 from .placement.naming import unique_names

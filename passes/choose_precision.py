@@ -18,7 +18,6 @@ longer than the four lanes of a texel only if calibration measured their error.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from ..ir.graph import Constant
 from ..ir.ops import Conv
 from ..ir.types import HALF_MAX, HALF_MIN, LANES, fits_half
+from ..records import replace
 from .kernel_ops import SeparableConv, parts
 from .placement.calibration import MARGIN, observe, safe_terms
 from .placement.costs import gain_from_half

@@ -19,7 +19,6 @@ It then joins movements only: other kernels, and layouts of constants, are alrea
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ from ..ir.nest import loads_of
 from ..ir.nests import nest_of
 from ..ir.ops import Movement, Pointwise
 from ..ir.types import LANES
-from ..records import dataclass
+from ..records import dataclass, replace
 from .kernel_ops import IndexMapped, assemble, parts
 from .placement.access import Access, lane_coordinate
 from .placement.costs import cost_text, minimax_cost

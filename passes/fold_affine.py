@@ -11,7 +11,6 @@ each other; for one group.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..ir.dimensions import same_shape
 from ..ir.evaluation import evaluate_formula
 from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Conv, Pointwise, Slice
-from ..records import dataclass
+from ..records import dataclass, replace
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ which is stored then; or where more planes would be copied to concatenate maps t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +28,7 @@ from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Concat, Conv, Pointwise
 from ..ir.ops.base import MOST_OPERANDS
 from ..ir.types import LANES
-from ..records import dataclass
+from ..records import dataclass, replace
 from .fuse_pointwise import why_no_prologue
 from .kernel_ops import assemble, keeps_padding, parts
 from .placement.kinds import is_direct, joins_planes

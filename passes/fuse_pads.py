@@ -8,13 +8,13 @@ convolution's code says in numbers; the padding stays a GPU pass of its own.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.dimensions import is_dynamic
 from ..ir.indexing import simplest_mode
 from ..ir.ops import Conv, Pad
 from ..ir.ops.window import may_pad
+from ..records import replace
 from .rule import Reading, Rule, apply_rules
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ when the expression grows too large.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from ..ir.expr import Call, Expr, Num, Var, sizes, substitute, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Pointwise
 from ..ir.types import LANES
-from ..records import dataclass
+from ..records import dataclass, replace
 from .kernel_ops import assemble, parts
 from .placement.kinds import (
     is_direct,

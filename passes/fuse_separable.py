@@ -11,14 +11,13 @@ nodes have some, else by predictions.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.expr import named, variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv
 from ..ir.ops.convolution import is_depthwise
-from ..records import dataclass
+from ..records import dataclass, replace
 from .choose_kernels import why_not_fused
 from .kernel_ops import parts, separable
 from .placement.kinds import is_direct, is_parameter

@@ -13,13 +13,12 @@ way is taken, as measured or else as predicted; ``--stage compute`` always fuses
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
 from ..ir.ops import DepthToSpace, Slice
-from ..records import dataclass
+from ..records import dataclass, replace
 from .choose_kernels import why_not_fused
 from .kernel_ops import IndexMapped, assemble, parts
 from .kernel_ops.index_mapped import moved_type

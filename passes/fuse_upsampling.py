@@ -7,11 +7,11 @@ is of channels or batch entries, or picks elements in another way.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.dimensions import statically_equal
 from ..ir.ops import Conv, ResizeNearest
+from ..records import replace
 from .rule import Reading, Rule, apply_rules
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ may be larger for other inputs; half of the tolerance is left for these inputs.
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from ..ir.dimensions import hint, same_shape, with_hints
 from ..ir.graph import Graph, Node, Result
 from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..ir.types import MAP_RANK
-from ..records import dataclass
+from ..records import dataclass, replace
 from .assign_layouts import assign_layouts
 from .placement.calibration import Halves
 from .placement.costs import gain_from_half

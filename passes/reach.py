@@ -10,10 +10,9 @@ Two facts must hold of a value for a picture to be cut into tiles:
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
-from ..records import dataclass
+from ..records import dataclass, replace
 
 
 @dataclass(frozen=True)

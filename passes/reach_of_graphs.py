@@ -8,7 +8,6 @@ Dynamic dimensions count at the default sizes; they may bound an index, but not 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ..ir.dimensions import hint
 from ..ir.expr import variables
 from ..ir.index_maps import simplified
 from ..ir.nests import nest_of
+from ..records import replace
 from .kernel_ops import parts
 from .position_lines import PositionError
 from .reach import Reach, State, Unbounded, hull, widened

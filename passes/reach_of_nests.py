@@ -12,7 +12,6 @@ reads there is computed position by position, and belongs to the reach, too.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
@@ -23,7 +22,7 @@ from ..ir.evaluation import expand
 from ..ir.expr import Call, Expr, Extent, Num, Var, variables, walk
 from ..ir.graph import Constant
 from ..ir.indexing import Load, Source, coordinates
-from ..records import dataclass
+from ..records import dataclass, replace
 from .position_lines import DATA, INFINITY, RULES, Line, PositionError, difference
 from .reach import Reach, State, Unbounded, hull, widened
 from .repeating_tables import repeating_rows, repeating_table

@@ -6,13 +6,13 @@ matrix that the application gives with it (``backends.shader``).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError, require_inputs
 from ..ir.dimensions import is_one
 from ..ir.graph import Graph, Input, Value
 from ..ir.types import MAP_RANK
+from ..records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

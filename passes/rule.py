@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import InternalError
 from ..ir.graph import Result
 from ..ir.ops import Conv
-from ..records import dataclass
+from ..records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping

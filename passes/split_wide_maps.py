@@ -22,7 +22,7 @@ piece.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import accumulate, pairwise
 from math import prod
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ from ..ir.nests import nest_of
 from ..ir.ops import Concat, Conv, Pointwise, Slice
 from ..ir.ops.base import MOST_OPERANDS
 from ..ir.types import LANES, MAP_RANK
-from ..records import dataclass
+from ..records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,11 +12,11 @@ Aliases have the halo of the texture that they lie in.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.dimensions import is_one
 from ..ir.types import Halo
+from ..records import replace
 from .kernel_ops import parts
 from .placement.aliases import places_of
 from .placement.halos import halo_for

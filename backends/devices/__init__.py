@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
 from ...errors import ShadergenError, did_you_mean, reason
 from ...passes.placement.target import Fetch, GlslVersion, Limits, Products, Wgsl
+from ...records import replace
 from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, WEBGPU, Device
 from .software import SOFTWARE

@@ -12,9 +12,8 @@ practically every device of the class; where no driver was at hand, the class's 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...passes.placement.costs import Costs, Unit
+from ...records import replace
 from .gpus import GPUS
 from .profile import ES30, ES32, MOBILE, Device
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...passes.placement.costs import UNMEASURED, Costs
 from ...passes.placement.target import Fetch, GlslVersion, Limits, Products, Wgsl
-from ...records import dataclass
+from ...records import dataclass, replace
 from ...runtime_glue.python.renderers import matches, words
 
 LONGEST_NAME = 255  # the schedule's patterns have at most one more character

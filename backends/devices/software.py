@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...passes.placement.costs import Costs, Unit
+from ...records import replace
 from .profile import ES30, ES32, WEBGPU, Device
 
 # Of two cores, fitted to 530 ways to run 45 layers of seven networks, which they predict within a

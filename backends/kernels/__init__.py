@@ -7,7 +7,6 @@ A family is a module that ends with a :class:`.family.Family`, listed in ``FAMIL
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError
@@ -15,6 +14,7 @@ from ...ir.dimensions import at_layer
 from ...passes.placement.kinds import at_default
 from ...passes.placement.target import TILES_OF
 from ...passes.placement.tuning_key import tuning_key
+from ...records import replace
 from . import weight_storage, winograd
 from .convolution import CONVOLUTION
 from .convolution_slices import slices

@@ -12,7 +12,6 @@ weights of its own planes for a fragment pass. :mod:`.winograd` has more choices
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import prod
@@ -27,6 +26,7 @@ from ...ir.types import LANES, fits_half, fits_int8
 from ...passes.kernel_ops import WinogradProducts, parts
 from ...passes.kernel_ops.winograd import bias_shares
 from ...passes.placement.kinds import at_default, before_store, is_direct, precision
+from ...records import replace
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.constructors import vec4

@@ -13,7 +13,6 @@ read weights so far ahead that the products take 1.5 times as long.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +24,7 @@ from ...ir.types import LANES, Layout
 from ...passes.kernel_ops import assemble, parts
 from ...passes.kernel_ops.fused import Parts
 from ...passes.placement.kinds import at_default, is_direct, planes_share_a_program
+from ...records import replace
 from .weight_storage import streamed
 
 if TYPE_CHECKING:

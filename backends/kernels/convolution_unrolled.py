@@ -5,7 +5,6 @@ Weights are constants, or elements of a uniform block at fixed indices.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from ...ir.ops import Conv
 from ...ir.ops.window import may_pad
 from ...ir.types import LANES
 from ...passes.placement.halos import holds_padding
+from ...records import replace
 from ..shader.builder import constant
 from ..shader.constructors import integer, offset
 from ..shader.expressions import Conditional, Variable

@@ -5,7 +5,6 @@ A family states no costs: :mod:`.work` counts the operations of the lowered prog
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.types import IMAGE_FORMATS
@@ -17,7 +16,7 @@ from ...passes.placement.kinds import (
     shared_out,
 )
 from ...passes.placement.target import WORKGROUP
-from ...records import dataclass
+from ...records import dataclass, replace
 from .program_keys import loop_nest_key
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ place. The first node has the prologue, the second the epilogue.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from ...passes.placement.kinds import (
     planes_share_a_program,
     shared_out,
 )
+from ...records import replace
 from .convolution import lower_group, trips
 from .family import Family, computes, why_not_compute
 from .plane_groups import BlockGroup, lower_groups

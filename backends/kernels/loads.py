@@ -6,7 +6,7 @@ function of an aligned load a texel.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from ...ir.indexing import add, coordinates, flatten, idiv, imod, mul
 from ...ir.simplify import value_range
 from ...ir.types import LANES
 from ...passes.placement.access import Access
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..shader.constructors import all_of, construct, intrinsic, ivec2, vec4
 from ..shader.expressions import Conditional, Number, Variable, known
 from ..shader.formulas import index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from ...passes.placement.kinds import (
     groups_share_a_program,
     planes_share_a_program,
 )
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..gpu import Blob, GpuPass
 from ..gpu import Uniform as Setting
 from ..shader.constructors import integer, intrinsic

@@ -7,7 +7,6 @@ intermediate is stored. The depthwise weights come first, then, 4-row aligned, t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from ...ir.ops import Conv
 from ...ir.types import LANES
 from ...passes.kernel_ops import halves, parts
 from ...passes.placement.kinds import at_default, is_separable, precision
+from ...records import replace
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable

@@ -16,10 +16,10 @@ read all sizes from uniforms anyway.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.dimensions import at_layer, hint
+from ...records import replace
 from ..dialects.language import print_program, without_comments
 from .plane_groups import OWN_UNIFORMS
 

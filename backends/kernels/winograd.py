@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
@@ -29,6 +28,7 @@ from ...passes.kernel_ops import (
 from ...passes.kernel_ops.winograd import TAPS
 from ...passes.placement.kinds import at_default, is_direct, shared_out
 from ...passes.placement.target import TILES_OF
+from ...records import replace
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
 from .family import TARGETS, Family, computes, planes_of_pass, why_not_compute

@@ -10,7 +10,6 @@ node, where elements are loaded, an epilogue with the last.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
@@ -28,6 +27,7 @@ from ...passes.kernel_ops import (
     parts,
 )
 from ...passes.kernel_ops.fused import Parts
+from ...records import replace
 from .fragment_blocks import beside_each_other, in_one_array
 from .winograd_strips import in_strips, windows
 

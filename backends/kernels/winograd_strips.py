@@ -8,7 +8,6 @@ transforms take all sizes from uniforms, so that layers share their programs.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ...passes.kernel_ops.fused import Parts, assemble
 from ...passes.kernel_ops.winograd import of_patch, of_result
 from ...passes.kernel_ops.winograd_strips import PAIR
 from ...passes.placement.kinds import entries_share_a_program, planes_in_a_pass
+from ...records import replace
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.constructors import integer, ivec2, offset, vec4

@@ -9,7 +9,6 @@ as that leaves fewer sums.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from ...passes.kernel_ops import StripPatches, WinogradPatches, WinogradResult, 
 from ...passes.kernel_ops.winograd import FAR, NEAR, of_patch, of_result
 from ...passes.placement.halos import holds_padding
 from ...passes.placement.kinds import precision
+from ...records import replace
 from ..shader.builder import ShaderBuilder
 from ..shader.constructors import any_of, filled, integer, intrinsic, ivec2, vec4
 from ..shader.expressions import Conditional, Number, Variable, known

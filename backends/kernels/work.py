@@ -8,7 +8,6 @@ own trip counts. Some counts grow linearly with the pixels or planes of an invoc
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
@@ -26,7 +25,7 @@ from ...passes.placement.kinds import (
     precision,
 )
 from ...passes.placement.summation import sums_in_half, texel_terms
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline

@@ -6,7 +6,6 @@ the code, rows of a uniform block, or rows after the weights that a loop reads.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.types import LANES
+from ...records import replace
 from ..device_limits import check_limit, check_units
 from ..gpu import Blob, Block
 from .constructors import integer, ivec2, mat4, offset

@@ -8,11 +8,12 @@ count.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError
 from ...ir.types import LANES
+from ...records import replace
 from .expressions import (
     Binary,
     BuiltIn,

@@ -9,12 +9,12 @@ the wider type wins, as in GLSL ES.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.types import HALF_MAX
+from ...records import replace
 from .expressions import (
     Binary,
     Column,

@@ -7,11 +7,11 @@ network, so this is the ceiling for small networks.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from ...errors import count
+from ...records import replace
 from ..random_inputs import random_inputs_of_ports
 from ..runtimes import WEBGPU
 from .ceiling_builds import Shape, copy, multiply_adds

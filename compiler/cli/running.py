@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from ...errors import ShadergenError, count
+from ...records import replace
 from .help import command
 from .options import is_given, runtime_options
 from .output import (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
+from ...records import replace
 from ..choices import SCALES
 from .help import command
 from .options import compile_options, is_given, model_or_build, runtime_options, to_options

@@ -12,13 +12,12 @@ Three questions, each answered by running:
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...backends.writer import write_build
 from ...errors import InternalError, ShadergenError
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..driver import compile_graph
 from ..verification import judge, run_build
 from .graph_passes import find_graph_fault

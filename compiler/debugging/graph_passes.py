@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...backends.schedule import label
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..driver import compile_graph
 from ..verification import judge
 from .import_faults import find_wrong_value

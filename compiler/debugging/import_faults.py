@@ -5,12 +5,12 @@ The values become outputs, of the imported graph and of the framework's model (`
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import replace
 from ..driver import import_model
 from ..frontends import Request
 from ..frontends.onnx.read.model import parse_model

@@ -7,11 +7,11 @@ that the passes of one tensor read are inputs: so the passes can be given right 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...records import replace
 from ...runtime_glue.python.schedule import Port
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ...backends.dialects.language import without_comments
 from ...errors import ShadergenError
 from ...passes.pipeline import OPTIONAL
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..choices import PRECISIONS
 from ..options import Options
 

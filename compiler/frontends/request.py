@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError
-from ...records import dataclass
+from ...records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, count
-from ...records import dataclass
+from ...records import dataclass, replace
 from .detections import Box, Detector, detect, draw_boxes
 from .drawing import Class, classes_in, draw_classes, draw_map
 from .picture import Metadata, Picture, with_source

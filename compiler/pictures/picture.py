@@ -7,14 +7,14 @@ not part of the colours, which are never multiplied by it.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...backends.picture_axes import CHANNELS, PictureAxes, picture_axes
 from ...errors import ShadergenError
-from ...records import dataclass
+from ...records import dataclass, replace
 from .. import extras
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...backends.kernels import KernelFamilies
 from ...ir.graph import Choice
 from ...passes.placement.tuning_key import tuning_key
+from ...records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

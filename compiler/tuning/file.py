@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -16,7 +16,7 @@ from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, few, reason
 from ...ir.graph import Choice, Precision, Stage, WeightStorage
 from ...passes.kernel_ops.winograd import TILES
-from ...records import dataclass
+from ...records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

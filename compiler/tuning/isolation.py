@@ -8,7 +8,6 @@ the node's: so they stand first in the schedule, and no texture of the node's ta
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from ...passes.allocate_textures import allocate_textures
 from ...passes.expand_choices import expand_choices
 from ...passes.placement.kinds import planes_in_a_pass
 from ...passes.rule import Context
+from ...records import replace
 from ...runtime_glue.python import load
 from ...runtime_glue.python.schedule import ComputePass
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from ...passes.pipeline import optimise
 from ...passes.placement.naming import unique_names
 from ...passes.placement.tuning_key import tuning_key
 from ...passes.predict_cost import Predictor
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..driver import context_for, import_model
 from ..runtimes import (
     GLES,

@@ -15,7 +15,6 @@ operands with linear parts, and extrema.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +40,7 @@ from ...ir.ops import (
     Tile,
     Transpose,
 )
+from ...records import replace
 
 if TYPE_CHECKING:
     from ...ir.ops import Op

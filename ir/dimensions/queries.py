@@ -5,10 +5,11 @@ Only :func:`at_most` may add one.
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from operator import is_not
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from ...records import replace
 from .polynomial import Operation, Polynomial
 from .symbolic_int import as_int, is_dynamic, polynomial_of
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..expr import Expr, Num
 from ..graph import apply
 from ..indexing import (

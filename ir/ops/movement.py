@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..dimensions import bounds, statically_equal
 from ..expr import Expr, Num
 from ..graph import Constant, apply, constant

@@ -10,13 +10,12 @@ Source: B. P. Welford, Note on a method for calculating corrected sums of square
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..dimensions import at_most, is_dynamic, is_one
 from ..expr import Call, Expr, Num, literal, substitute
 from ..formula_parser import parse

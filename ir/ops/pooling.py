@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..algebra import fold
 from ..dimensions import hint
 from ..expr import Call, Expr, Num, Var

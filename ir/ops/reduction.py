@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..algebra import fold
 from ..dimensions import at_most, hint, is_dynamic, is_one, statically_equal
 from ..evaluation import check, evaluate_formula

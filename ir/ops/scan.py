@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..expr import Call, Expr, Num, Var, substitute
 from ..formula_parser import parse
 from ..graph import apply

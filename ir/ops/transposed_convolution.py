@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..dimensions import largest
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant

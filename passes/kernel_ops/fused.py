@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ...ir.ops.base import Op, require
 from ...ir.ops.movement import Concat, Movement
 from ...ir.ops.pointwise import Pointwise, as_floats, as_type
 from ...ir.types import LANES, MAP_RANK, DType, TensorType, broadcast
-from ...records import dataclass
+from ...records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

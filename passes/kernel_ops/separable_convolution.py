@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...ir.graph import Node
 from ...ir.ops.base import Op, require
 from ...ir.ops.convolution import Conv, is_depthwise
 from ...ir.types import Layout
-from ...records import dataclass
+from ...records import dataclass, replace
 from .fused import Fused, assemble, parts
 
 if TYPE_CHECKING:

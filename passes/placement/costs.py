@@ -7,11 +7,11 @@ devices; :func:`minimax_cost` combines the times on all of them into one number.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 
 
 @dataclass(frozen=True)

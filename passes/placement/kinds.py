@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ...ir.dimensions import is_dynamic, is_one, same_shape, with_hints
@@ -14,6 +13,7 @@ from ...ir.nests import nest_of
 from ...ir.ops import Concat, Conv, Pointwise, Pool, Reduce, Slice
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES, Layout, format_for
+from ...records import replace
 from ..kernel_ops import IndexMapped, SeparableConv, assemble, parts
 
 if TYPE_CHECKING:

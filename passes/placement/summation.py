@@ -18,7 +18,6 @@ Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms (2002), cha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import isqrt, prod
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ import numpy as np
 from ...ir.graph import Constant
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import HALF_MAX, HALF_MIN, LANES
+from ...records import replace
 from ..kernel_ops import parts
 from .target import TOLERANCES
 

@@ -6,11 +6,11 @@ the files (:mod:`.files`), and references between members (:mod:`.rules`).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, did_you_mean
+from ...records import replace
 from . import rules
 from .document import SCHEDULE, malformed, read_document, validate
 from .files import read_shader, read_variant, read_weights

@@ -11,13 +11,13 @@ height, width, components).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

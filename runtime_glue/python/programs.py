@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
-from ...records import dataclass
+from ...records import dataclass, replace
 from .files import COPY
 from .gl import asked
 from .pixels import shape_text

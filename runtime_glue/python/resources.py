@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...records import replace
 from .objects import Objects, check_errors
 from .programs import build_programs, set_uniforms
 from .recording import Bound, Frame, record

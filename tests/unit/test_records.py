@@ -131,5 +131,16 @@ class Kept:
     value: int
 
 
+def test_copies_of_records_differ_in_what_is_changed_alone():
+    pair, triple, *_, named = classes(records.dataclass)
+    base = triple(1, 2, "said")
+    assert base.total == 2  # kept by the object, no field
+    assert records.replace(base, left=5) == triple(5, 2)
+    assert (records.replace(base, left=5).note, records.replace(base, left=5).total) == ("said", 6)
+    assert records.replace(named(value=1), value=2) == named(value=2)
+    with pytest.raises(TypeError, match="middle"):
+        records.replace(pair(1), middle=3)
+
+
 def test_records_can_be_pickled():
     assert pickle.loads(pickle.dumps(Kept(3))) == Kept(3)

@@ -13,9 +13,9 @@ narrower types.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ....records import replace
 from ..input_shapes import check_size_names, check_sizes, model_shapes
 from .importing.cut import cut
 from .importing.importer import Importer

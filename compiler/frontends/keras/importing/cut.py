@@ -6,10 +6,10 @@ or the result of its second call where the layer is shared; ``name:1:0`` says bo
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError, did_you_mean, nearest
+from .....records import replace
 from ..read.inbound_nodes import Ref, malformed, references_in, replaced
 from ..read.model import LayerSpec, ModelSpec
 

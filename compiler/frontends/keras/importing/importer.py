@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .....errors import ShadergenError
 from .....ir.graph import Graph, Output, Port
+from .....records import replace
 from ...input_shapes import check_size_names, check_sizes, model_shapes
 from ..layers.layer import Layer, Surroundings
 from ..layers.table import LAYERS

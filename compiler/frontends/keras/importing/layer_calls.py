@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .....errors import ShadergenError, did_you_mean
 from .....ir.dimensions import at_layer
 from .....ir.graph import Constant, OperandError
+from .....records import replace
 from ....definitions import find
 from ...constant_folding import fold_value
 from ..layers.masks import handed_on

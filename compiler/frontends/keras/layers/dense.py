@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
 from .....ir.ops import Conv, Einsum, Gather, MatMul
+from .....records import replace
 from ..read.config import truth
 from ..tensors import Tensor, of_model, own_order, pointwise
 from .common import one

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .....errors import ShadergenError
 from .....ir.graph import apply, constant
-from .....records import dataclass
+from .....records import dataclass, replace
 from ....definitions import instantiate
 from ..read.config import Config
 from ..read.model import LayerSpec, Part, read_layer

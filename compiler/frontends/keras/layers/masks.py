@@ -6,9 +6,9 @@ each step separately propagate it; layers not listed here drop it, as in Keras.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .....records import replace
 from ..tensors import Tensor, pointwise
 
 if TYPE_CHECKING:

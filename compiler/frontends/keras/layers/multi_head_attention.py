@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.graph import constant
 from .....ir.ops import Attention, MatMul, Pointwise, Reshape, Transpose
+from .....records import replace
 from ..read.config import is_integer
 from ..tensors import Tensor, of_model, own_order, reshaped
 from .attention import causal, flag, shares, swapped

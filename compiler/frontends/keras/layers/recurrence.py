@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .....errors import ShadergenError
 from .....ir.ops import Slice, Transpose
+from .....records import replace
 from ..tensors import Tensor, of_model, own_order, pointwise, reshaped
 from .common import real
 from .merging import joined

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
 from .....ir.formula_parser import parse
 from .....ir.ops import Reduce
+from .....records import replace
 from ..tensors import Tensor, of_model, own_order, pointwise, reshaped
 from .common import one
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
 from .....ir.types import MAP_RANK
+from .....records import replace
 from ..tensors import Tensor, standard
 from .inputs import read_input
 

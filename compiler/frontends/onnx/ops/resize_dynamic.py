@@ -11,7 +11,6 @@ floor(i * size / resized) are those that float32 gives: see :meth:`DynamicAxis.n
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from .....ir.dimensions import DynamicDimensionError, hint, is_dynamic, is_one, statically_equal
 from .....ir.types import EXACT_INTEGERS
-from .....records import dataclass
+from .....records import dataclass, replace
 from .resize_nearest import Axis, Step
 
 if TYPE_CHECKING:

@@ -8,14 +8,13 @@ scales given as sizes, and rounding before operator set 11.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .....ir.indexing import step_function
-from .....records import dataclass
+from .....records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
