@@ -60,7 +60,8 @@ else:
 def _comparisons(fields: tuple[Any, ...]) -> dict[str, Any]:
     """Return ``__eq__`` and ``__hash__`` of a class with these fields."""
     compared = _values([f.name for f in fields if f.compare])
-    hashed = _values([f.name for f in fields if (f.compare if f.hash is None else f.hash)])
+    names = [f.name for f in fields if (f.compare if f.hash is None else f.hash)]
+    hashed = attrgetter(*names) if names else _values(names)
 
     def equal(self: Any, other: object) -> Any:
         if other.__class__ is not self.__class__:

@@ -129,8 +129,8 @@ NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     split: (60, 8_600),
     residual: (60, 16_000),
     branches: (60, 8_200),
-    dense: (40, 12_200),
-    moves: (30, 21_700),
+    dense: (40, 12_400),
+    moves: (30, 22_300),
     summed: (60, 9_600),
 }
 
