@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ShadergenError
 from ..records import dataclass, replace
-from .driver import import_model
+from .compilation import import_model
 from .frontends import Request
 from .option_parsing import parse_preprocessing
 from .references import choose_reference, shortened
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Graph
     from ..passes.attach_preprocessing import Preprocessing
-    from .driver import Compilation
+    from .compilation import Compilation
     from .options import Options
     from .references import Reference
 

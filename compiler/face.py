@@ -18,8 +18,8 @@ from ..errors import ShadergenError, did_you_mean
 from ..records import dataclass
 from ..runtime_glue.python.loading import check_schedule
 from . import driver
+from .compilation import Compilation
 from .device_list import parse_devices
-from .driver import Compilation
 from .models import model_file, write_model
 from .option_parsing import invalid, parse_cut, parse_dynamic, parse_range, parse_sizes
 from .options import Options

@@ -9,7 +9,7 @@ from ..errors import ShadergenError
 from ..ir.types import Layout
 from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
-from . import driver
+from . import compilation
 from .estimation import FrameEstimate, estimate, gpus_of
 from .size_texts import at_defaults, size_lines, size_text
 
@@ -113,14 +113,14 @@ def inspect_model(
     """Compile a model in memory and inspect the build that would be written.
 
     Raises:
-        ShadergenError: as :func:`.driver.compile_graph` and :func:`.driver.import_model`; SG0301
-            where nothing can be estimated.
+        ShadergenError: as :func:`.compilation.compile_graph` and :func:`.compilation.import_model`;
+            SG0301 where nothing can be estimated.
     """
     gpus = _gpus(profile)
     try:
         progress("reading the model")
-        graph = driver.import_model(model, options)
-        _, files, _ = driver.compile_graph(graph, options, progress)
+        graph = compilation.import_model(model, options)
+        _, files, _ = compilation.compile_graph(graph, options, progress)
     except ShadergenError as error:
         raise error.at(str(model)) from None
     return inspection(files.schedule, gpus)

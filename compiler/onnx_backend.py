@@ -38,7 +38,7 @@ from ..backends.writer import write_build
 from ..errors import ShadergenError, did_you_mean
 from ..records import dataclass, replace
 from ..runtime_glue.python.loading import load
-from .driver import compile_graph, import_model
+from .compilation import compile_graph, import_model
 from .frontends import ValueNeededError
 from .frontends.onnx.importing.parameter_inputs import data_inputs
 from .onnx_values import declared, given, has_dynamic_shape, numbered

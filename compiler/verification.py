@@ -15,8 +15,9 @@ from ..passes.placement.target import TOLERANCES
 from ..records import dataclass, replace
 from .arrays import named
 from .choices import PRECISIONS
+from .compilation import import_model
 from .device_list import variant_name, variants_of
-from .driver import compile_model, import_model
+from .driver import compile_model
 from .expectations import at_one_size, expect
 from .random_inputs import random_inputs
 from .runtimes import INSTEAD, TITLES, UNAVAILABLE, chosen, runtime_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..ir.graph import Graph, Output
-    from .driver import Compilation
+    from .compilation import Compilation
     from .expectations import Expected
     from .options import Options
 

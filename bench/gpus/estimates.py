@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from shadergen.backends.devices.gpus import Gpu
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.estimation import estimate
 from shadergen.compiler.option_parsing import parse_sizes
 from shadergen.compiler.options import Options

@@ -26,7 +26,7 @@ from shadergen.backends.dialects.glsl_es import print_program, print_vertex
 from shadergen.backends.gpu import Blob, GpuPass
 from shadergen.backends.kernels import lower
 from shadergen.compiler.choices import PRECISIONS
-from shadergen.compiler.driver import context_for, import_model
+from shadergen.compiler.compilation import context_for, import_model
 from shadergen.compiler.option_parsing import parse_sizes
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import MEASURED, isolate

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..calibration import Calibration
-    from ..driver import Compilation
+    from ..compilation import Compilation
     from ..options import Options
     from ..player import Shown
 

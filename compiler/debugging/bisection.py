@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ...backends.writer import write_build
 from ...errors import InternalError, ShadergenError
 from ...records import dataclass, replace
-from ..driver import compile_graph
+from ..compilation import compile_graph
 from ..verification import judge, run_build
 from .graph_passes import find_graph_fault
 from .inside import Alone, Inside

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backends.schedule import label
 from ...records import dataclass, replace
-from ..driver import compile_graph
+from ..compilation import compile_graph
 from ..verification import judge
 from .import_faults import find_wrong_value
 from .interpreted import interpreted

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ShadergenError
 from ...records import replace
-from ..driver import import_model
+from ..compilation import import_model
 from ..frontends import Request
 from ..frontends.onnx.read.model import parse_model
 from ..frontends.signatures import is_keras

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Graph, Value
     from ...runtime_glue.python.schedule import Build
-    from ..driver import Compilation
+    from ..compilation import Compilation
     from ..runtimes import Context
     from ..verification import Verification
     from .pixels import Pixel

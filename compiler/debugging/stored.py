@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ir.graph import Graph, Result
-    from ..driver import Compilation
+    from ..compilation import Compilation
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ...errors import ShadergenError
 from ...records import dataclass
 from ...runtime_glue.python.files import read_shader
 from ...runtime_glue.python.loading import check_schedule
-from .. import driver
+from .. import compilation
 from ..estimation import gpus_of
 from ..inspection import Inspection, inspection
 from ..size_texts import at_defaults
@@ -137,14 +137,14 @@ def model_content(
     """Compile a model in memory.
 
     Raises:
-        ShadergenError: as :func:`.driver.compile_graph` and :func:`.driver.import_model`; SG0301
-            for a user shader.
+        ShadergenError: as :func:`.compilation.compile_graph` and :func:`.compilation.import_model`;
+            SG0301 for a user shader.
     """
     _refuse_user_shader(model)
     try:
         progress("reading the model")
-        graph = driver.import_model(model, options)
-        _, files, context = driver.compile_graph(graph, options, progress)
+        graph = compilation.import_model(model, options)
+        _, files, context = compilation.compile_graph(graph, options, progress)
     except ShadergenError as error:
         raise error.at(str(model)) from None
     gpus: Mapping[str, Gpu] = GPUS

@@ -19,7 +19,7 @@ from ...passes.placement.naming import unique_names
 from ...passes.placement.tuning_key import tuning_key
 from ...passes.predict_cost import Predictor
 from ...records import dataclass, replace
-from ..driver import context_for, import_model
+from ..compilation import context_for, import_model
 from ..runtimes import (
     GLES,
     WEBGPU,

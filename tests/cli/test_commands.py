@@ -19,7 +19,7 @@ from support.cli_models import (
 
 from shadergen import __version__
 from shadergen.backends.kernels import convolution
-from shadergen.compiler import driver, inspection, vocabulary
+from shadergen.compiler import compilation, inspection, vocabulary
 from shadergen.compiler.arrays import named
 from shadergen.compiler.cli.output import bytes_text
 from shadergen.compiler.frontends.onnx.ops.pytorch_names import PYTORCH
@@ -329,7 +329,7 @@ def test_a_bug_exits_with_70_and_says_where_the_graph_was_left(
     def broken(*arguments: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(driver, "lower", broken)
+    monkeypatch.setattr(compilation, "lower", broken)
     shutil.copytree(build, tmp_path / "build")
     before = contents(tmp_path / "build")
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "build", *SIZE, "--dump-ir", tmp_path / "ir")

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 from shadergen.compiler import onnx_backend
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.frontends.onnx.importing.parameter_inputs import data_inputs
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError

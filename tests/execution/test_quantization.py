@@ -8,7 +8,7 @@ import pytest
 from support import play
 from support.onnx_models import node, typed_model
 
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.options import Options
 
 pytestmark = pytest.mark.gl

@@ -14,7 +14,7 @@ from support import (
     pointwise,
 )
 
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import Graph, apply, constant
 from shadergen.ir.ops import ConvTranspose, DepthToSpace, Slice

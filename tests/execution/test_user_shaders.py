@@ -40,7 +40,8 @@ from support.picture_networks import (
 from support.players import MPV, through_ffmpeg, through_mpv, video
 from support.random_picture_networks import random_network
 
-from shadergen.compiler.driver import compile_model, import_model
+from shadergen.compiler.compilation import import_model
+from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.ir.reference import evaluate_graph
 

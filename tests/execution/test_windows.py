@@ -16,7 +16,7 @@ from support import (
     pointwise,
 )
 
-from shadergen.compiler import driver
+from shadergen.compiler import compilation
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import Constant, Graph, Value, apply, constant
 from shadergen.ir.ops import MatMul, Op, Reduce, Reshape, Slice, Softmax, Transpose
@@ -160,5 +160,5 @@ def test_entries_stay_in_planes_where_their_size_is_open() -> None:
         "{ s = Softmax<axis=1>(x) y = ReduceMax<keepdims=0>(s, axes) }"
     )
     options = Options(dynamic=True)
-    placed, _, _ = driver.compile_graph(driver.import_model(model, options), options)
+    placed, _, _ = compilation.compile_graph(compilation.import_model(model, options), options)
     assert all(n.result.type.in_planes for n in placed.nodes[:-1])

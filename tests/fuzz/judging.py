@@ -16,7 +16,8 @@ import numpy as np
 import onnx
 
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
+from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import ROUNDED, UNORM8_STEP
 from shadergen.errors import ShadergenError

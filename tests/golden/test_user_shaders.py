@@ -12,7 +12,7 @@ from support.user_shader_grammar import parse
 
 from shadergen.backends.user_shader.file import user_shader
 from shadergen.backends.user_shader.validation import validate_user_shader
-from shadergen.compiler.driver import compile_graph
+from shadergen.compiler.compilation import compile_graph
 from shadergen.compiler.options import Options
 from shadergen.compiler.user_shader import for_user_shader
 from shadergen.ir.dimensions import ShapeEnvironment, dimension

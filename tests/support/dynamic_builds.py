@@ -10,7 +10,7 @@ import onnx
 import onnxruntime as ort
 
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.options import Options
 from shadergen.runtime_glue.python import Build, Runner, load
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shadergen.backends.dialects import glsl_es
 from shadergen.backends.kernels import lower
 from shadergen.backends.schedule import schedule
-from shadergen.compiler.driver import context_for, import_model
+from shadergen.compiler.compilation import context_for, import_model
 from shadergen.compiler.options import Options
 from shadergen.passes.pipeline import optimise
 from support.onnx_models import node, normal, typed_model

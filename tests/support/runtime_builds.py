@@ -26,7 +26,7 @@ import numpy as np
 import onnxruntime as ort
 
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.options import Options
 from support import runtime_models as models
 from support.onnx_models import typed_model

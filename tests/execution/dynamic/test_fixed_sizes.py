@@ -12,7 +12,7 @@ from support.dynamic_net import Net, network
 from shadergen.backends.constraints import sizes_member
 from shadergen.backends.grid import Grid
 from shadergen.backends.solutions import Rectangle, Solutions
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.dimensions import ShapeEnvironment, at_layer, dimension, hint, largest

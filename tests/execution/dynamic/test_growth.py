@@ -21,7 +21,8 @@ from support.dynamic_net import Net, as_float, floats, network
 
 from shadergen.backends import constraints
 from shadergen.backends.constraints import sizes_member
-from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
+from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError

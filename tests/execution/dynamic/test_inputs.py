@@ -12,7 +12,8 @@ from onnx import TensorProto, helper
 from support.dynamic_net import Net, network
 
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
+from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load

@@ -16,7 +16,8 @@ from support.dynamic_models import MODELS
 from support.dynamic_net import Net, network
 
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
+from shadergen.compiler.driver import compile_model
 from shadergen.compiler.inspection import inspect_build
 from shadergen.compiler.option_parsing import parse_dynamic
 from shadergen.compiler.options import Options

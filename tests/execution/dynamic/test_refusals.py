@@ -14,7 +14,7 @@ from support.dynamic_models import MODELS
 from support.dynamic_net import Net, network
 
 from shadergen.backends import sizes
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import HeadlessContext, Runner

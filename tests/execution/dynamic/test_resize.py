@@ -11,7 +11,7 @@ import pytest
 from support.dynamic_builds import COMPUTE, build_of, constraints, difference
 from support.dynamic_net import Net, network
 
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.frontends.onnx.ops.resize_dynamic import PLAIN, _rounds_back
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from support import ESPCN
 
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.frontends import ValueNeededError
 from shadergen.compiler.option_parsing import parse_values
 from shadergen.compiler.options import Options

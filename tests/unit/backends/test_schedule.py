@@ -21,7 +21,7 @@ from support import (
 
 from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.weights import WeightFile
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import Graph, apply, constant
 from shadergen.ir.ops import OPS

@@ -32,7 +32,8 @@ from shadergen.backends.user_shader.naming import layer
 from shadergen.backends.user_shader.sizes import glsl, postfix, tree
 from shadergen.backends.user_shader.templates import templates
 from shadergen.backends.user_shader.validation import validate_user_shader
-from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
+from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.user_shader import for_user_shader
 from shadergen.passes.kernel_ops import parts

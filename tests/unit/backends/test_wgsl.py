@@ -14,7 +14,7 @@ from support.runtime_models import MODELS
 from support.webgpu import context as context_of
 
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.options import Options
 from shadergen.runtime_glue.python import load
 from shadergen.runtime_glue.python.webgpu import Runner

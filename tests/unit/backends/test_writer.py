@@ -22,7 +22,7 @@ from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.dialects.glsl_es import GlslEs
 from shadergen.backends.validate import find_glslang
 from shadergen.backends.writer import write_build
-from shadergen.compiler import driver
+from shadergen.compiler import compilation
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.errors import InternalError, ShadergenError
@@ -96,7 +96,7 @@ def test_what_was_checked_holds_the_checksum_of_its_own_text(tmp_path):
 def test_a_schedule_that_runtimes_would_refuse_is_not_written(tmp_path, monkeypatch):
     compile_model(ESPCN, tmp_path / "b", options(validate=False))
     before = contents(tmp_path)
-    monkeypatch.setattr(driver, "GENERATOR", "")
+    monkeypatch.setattr(compilation, "GENERATOR", "")
     refused = refusal(compile_model, ESPCN, tmp_path / "b", options(validate=False))
     assert (refused.code, refused.where[-1]) == ("SG0503", "schedule.json: generator")
     assert contents(tmp_path) == before

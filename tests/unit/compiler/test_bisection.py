@@ -25,14 +25,14 @@ from shadergen.backends.kernels import (
     SEPARABLE_CONVOLUTION,
     WINOGRAD,
 )
-from shadergen.compiler import driver
+from shadergen.compiler import compilation
 from shadergen.compiler.choices import OPTIONAL_PASSES
 from shadergen.compiler.cli.layer_texts import bisection_lines
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.debugging.bisection import Bisection, bisect
 from shadergen.compiler.debugging.graph_passes import GraphFault
 from shadergen.compiler.debugging.inside import Inside
 from shadergen.compiler.debugging.trials import Trial, trials
-from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import verifying
 from shadergen.errors import ShadergenError
@@ -228,12 +228,12 @@ def test_textures_that_are_shared_too_early_are_found(
 def test_a_value_that_is_imported_wrongly_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = driver.load
+    load = compilation.load
 
     def wrong(path: Path, request: Any) -> Any:
         return load(path, request).rewrite(doubling("pool", Pool))
 
-    monkeypatch.setattr(driver, "load", wrong)
+    monkeypatch.setattr(compilation, "load", wrong)
     found = bisected(tmp_path, small())
     assert found.graph == GraphFault("import", "b")
     assert found.kernels == found.cures == ()

@@ -12,7 +12,7 @@ from support.onnx_models import model as onnx_model
 from support.onnx_models import node
 
 from shadergen.compiler.calibration import Samples, calibration, find_samples
-from shadergen.compiler.driver import compile_graph
+from shadergen.compiler.compilation import compile_graph
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Graph, Input, Port, apply, constant

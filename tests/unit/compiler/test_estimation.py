@@ -11,7 +11,7 @@ from support import ESPCN, compile_graph, conv, graph_of, image, pointwise, refu
 
 from shadergen.backends.devices.families import FAMILIES
 from shadergen.backends.devices.gpus import GPUS, Gpu
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.estimation import estimate, gpus_of
 from shadergen.compiler.options import Options
 from shadergen.passes.placement.target import Limits

@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 from support.cli_models import onnx
 
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.report import weights
 from shadergen.compiler.report.weights import BINS, histograms

@@ -479,7 +479,7 @@ def test_times_on_webgpu_come_from_timestamps(monkeypatch):
             pytest.skip("the adapter has no timestamps")
         (trial,) = measure(node, [choice], target, context, QUICK, lambda step: None)
     assert (len(asked), trial.wrong) == (QUICK.frames, "")
-    assert asked[0] > 1  # a copy of the operand, and the node several times
+    assert asked[0] >= 1  # the node, as often as its time allows
 
 
 def test_wgsl_and_its_16_bits_are_part_of_the_signature():

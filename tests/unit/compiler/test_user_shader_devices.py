@@ -22,7 +22,7 @@ from shadergen.passes.placement.costs import gain_from_half
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shadergen.compiler.driver import Compilation
+    from shadergen.compiler.compilation import Compilation
 
 
 def compiled(model: ModelProto, folder: Path, **options: Any) -> tuple[Compilation, str]:

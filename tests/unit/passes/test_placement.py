@@ -14,7 +14,7 @@ from shadergen.backends.devices import DEVICES
 from shadergen.backends.kernels import KernelFamilies, lower
 from shadergen.backends.kernels.weight_blocks import weight_floats
 from shadergen.backends.kernels.weight_storage import parameter_floats
-from shadergen.compiler.driver import import_model
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.options import Options
 from shadergen.ir import text, text_parser
 from shadergen.ir.graph import Choice, Graph, Input, Port, Value, apply, constant

@@ -11,7 +11,7 @@ from support import conv, graph_of, image, play, pointwise
 from support.dynamic_models import MODELS
 
 from shadergen.backends.kernels import KernelFamilies
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.notes import compiled_notes
 from shadergen.compiler.options import Options
 from shadergen.compiler.random_inputs import trial_inputs

@@ -12,7 +12,7 @@ import onnxruntime as ort
 import pytest
 from support.onnx_models import model, node, normal
 
-from shadergen.compiler.driver import context_for, import_model, larger_graph
+from shadergen.compiler.compilation import context_for, import_model, larger_graph
 from shadergen.compiler.options import Options
 from shadergen.compiler.proven_fields import proven_members
 from shadergen.passes.pipeline import MATHEMATICS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import compile_graph, conv, graph_of, image
 
-from shadergen.compiler.driver import context_for
+from shadergen.compiler.compilation import context_for
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.session import kinds
 from shadergen.ir.ops import Conv
