@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Graph
     from ..passes.attach_preprocessing import Preprocessing
-    from .compilation import Compilation
     from .options import Options
     from .references import Reference
 
@@ -49,10 +48,11 @@ def expect(
     model: Path,
     options: Options,
     plainly: Options,
-    compiled: Compilation,
+    imported: Graph,
     inputs: Mapping[str, NDArray[Any]],
     reference: str,
     progress: Callable[[str], None],
+    compiled_notes: tuple[str, ...] = (),
 ) -> Expected:
     """Run a reference on the inputs of a build.
 
@@ -60,10 +60,11 @@ def expect(
         model: the model file.
         options: of the compilation.
         plainly: the options at one size.
-        compiled: the build.
+        imported: the model as the compiler read it, preprocessing included.
         inputs: of the build, by name; with preprocessing they are images.
         reference: see :func:`~.references.choose_reference`.
         progress: called with the name of each step.
+        compiled_notes: of the compiler, for what the reference cannot check.
 
     Raises:
         ShadergenError: SG0702 if the reference cannot run the model on these inputs.
@@ -73,7 +74,7 @@ def expect(
     inputs = dict(inputs)
     if options.preprocess:
         name, array = next(iter(inputs.items()))
-        axes = compiled.model.inputs[0].port.axes
+        axes = imported.inputs[0].port.axes
         inputs[name] = _preprocessed(parse_preprocessing(options.preprocess), array, axes)
     request = Request(
         plainly.input_size,
@@ -85,9 +86,9 @@ def expect(
     notes = note.split("\n")
     if options.define and oracle.name == "numpy":
         said = "the numpy reference uses the same definitions, so it cannot check them"
-        notes += [*compiled.notes, said]
+        notes += [*compiled_notes, said]
     if options.tuning is not None:  # it may know little of this model
-        notes += compiled.notes
+        notes += compiled_notes
     fed = {**inputs, **options.input_value}
     return Expected(oracle.name, plain, fed, _run_reference(oracle, fed), tuple(notes))
 

@@ -25,7 +25,7 @@ from .pictures.files import (
 )
 from .pictures.kinds import only
 from .pictures.network import PictureNetwork
-from .pictures.picture import axes_of, to_array
+from .pictures.picture import axes_of, to_scaled_array
 from .pictures.reading import SUFFIXES, read_picture
 from .session import Session, fitted
 
@@ -156,18 +156,20 @@ def _run_arrays(session: Session, source: Path, output: Path | None) -> Run:
     return _described(session, session.times.init, session.times.frame)
 
 
-def read_inputs(build: Build, source: Path) -> tuple[Build, dict[str, NDArray[Any]]]:
+def read_inputs(build: Build, source: Path) -> tuple[Build, dict[str, NDArray[Any]], str]:
     """Read the inputs of a build from a file: a picture, an ``.npz`` or an ``.npy``.
 
+    A picture is scaled to a build of fixed size.
+
     Returns:
-        The build at the sizes of the inputs, and the inputs by name.
+        The build at the sizes of the inputs, the inputs by name, and a note of scaling or nothing.
 
     Raises:
         ShadergenError: SG0101 for a file that cannot be read, SG0605 for one that does not fit.
     """
     if source.suffix.lower() in ARRAYS:
         inputs = named(read_arrays(source), [port.name for port in build.inputs])
-        return fitted(build, {name: array.shape for name, array in inputs.items()}), inputs
+        return fitted(build, {name: array.shape for name, array in inputs.items()}), inputs, ""
     port = only(build.inputs, "inputs")
     axes = axes_of(port.shape, port.axes, port.name)
     picture = read_picture(source)
@@ -175,7 +177,8 @@ def read_inputs(build: Build, source: Path) -> tuple[Build, dict[str, NDArray[An
     shape[axes.row], shape[axes.column] = picture.size
     build = fitted(build, {port.name: tuple(shape)})
     (port,) = build.inputs
-    return build, {port.name: to_array(picture, port.shape, port.axes, port.name)}
+    array, note = to_scaled_array(picture, port.shape, port.axes, port.name)
+    return build, {port.name: array}, note
 
 
 def _described(

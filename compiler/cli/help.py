@@ -55,8 +55,8 @@ COMMON: dict[str, tuple[str, ...]] = {
         *("precision", "calibrate", "explain", "as_json"),
     ),
     "verify": (
-        *("model", "input_size", "outputs", "device", "precision", "reference", "given"),
-        *("runtime", "layers", "bisecting", "as_json"),
+        *("model", "build", "input_size", "device", "precision", "reference", "given"),
+        *("runtime", "layers", "bisecting"),
     ),
     "inspect": ("path", "device", "variant", "input_size", "outputs", "precision", "as_json"),
     "report": ("path", "output", "device", "variant", "input_size", "outputs", "precision"),

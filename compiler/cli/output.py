@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,7 @@ NUMBERS = {
     "share", "read", "fetched", "written",
 }  # fmt: skip
 WIDTH = 160  # of tables in a pipe
+LOG_INTERVAL = 10.0  # seconds between lines about progress, where stderr is no terminal
 
 
 def echo(*lines: str, err: bool = False) -> None:
@@ -48,10 +51,36 @@ def print_json(data: Any) -> None:
 
 
 @contextmanager
+def step_log(interval: float = LOG_INTERVAL) -> Iterator[Callable[[str], None]]:
+    """Print the step at hand to stderr in intervals of seconds; short work prints nothing.
+
+    A thread prints, so that one long step is seen too.
+    """
+    start, step, ended = time.monotonic(), "starting", threading.Event()
+
+    def set_step(text: str) -> None:
+        nonlocal step
+        step = text
+
+    def print_steps() -> None:
+        while not ended.wait(interval):
+            echo(f"{step} ({time.monotonic() - start:.0f} s)", err=True)
+
+    thread = threading.Thread(target=print_steps, daemon=True)
+    thread.start()
+    try:
+        yield set_step
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
 def progress_line() -> Iterator[Callable[[str], None]]:
-    """Show the step at hand on a terminal; say nothing in a pipe."""
+    """Show the step at hand on a terminal; elsewhere print it now and then."""
     if not sys.stderr.isatty():
-        yield lambda step: None
+        with step_log() as log:
+            yield log
         return
     from rich.console import Console
     from rich.text import Text
@@ -62,9 +91,10 @@ def progress_line() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Show the step at hand and how much is done on a terminal; say nothing in a pipe."""
+    """Show the step at hand and how much is done on a terminal; elsewhere print it now and then."""
     if not sys.stderr.isatty():
-        yield lambda step, done, total: None
+        with step_log() as log:
+            yield lambda step, done, total: log(f"{step}: {done} of {total}")
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

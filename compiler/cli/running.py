@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ from .output import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..player import Shown
     from ..running import Run
 
@@ -150,8 +153,10 @@ def _print(result: Run, output: Path | None) -> None:
                 colour = f"#{red:02x}{green:02x}{blue:02x}"
                 table.add_row(entry.name, colour, f"{entry.share:.1%}")
             print_table(table)
-        for note in made.notes:
+        for note in made.notes if not several else ():
             echo(f"note: {note}")
+    for line in _shared_notes(result) if several else ():
+        echo(line)
     for path, error in result.errors.items():
         echo(*error.at(path).render().split("\n"), err=True)
     if result.skipped:
@@ -170,6 +175,14 @@ def _print(result: Run, output: Path | None) -> None:
             f"{ran}, set-up {result.init_milliseconds:.0f} ms, first frame "
             f"{result.milliseconds:.1f} ms (includes shader compilation)"
         )
+
+
+def _shared_notes(result: Run) -> Iterator[str]:
+    """Yield each note of several pictures once, with how many of them it is about."""
+    notes = Counter(note for made in result.pictures.values() for note in made.notes)
+    for note, number in notes.items():
+        about = f" ({number} of {len(result.pictures)} pictures)" if number > 1 else ""
+        yield f"note: {note}{about}"
 
 
 def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:

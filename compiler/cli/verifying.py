@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+from click import get_current_context as current_context
 
 from ...errors import EXIT_DIFFERS, ShadergenError
+from ...records import replace
 from ..choices import REFERENCES
 from .help import command
 from .layer_texts import bisection_data, bisection_lines, layers_data, print_layers
@@ -18,12 +21,38 @@ from .options import compile_options, is_given, runtime_options, to_options
 from .output import echo, new_table, passes_text, print_json, print_table, progress_line
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..debugging.bisection import Bisection
+    from ..debugging.layers import Layers
+    from ..options import Options
     from ..verification import Report
+
+# Parameters that go with --build: of the comparison, and of what the model computes.
+WITH_BUILD = {
+    "model",
+    "build",
+    "reference",
+    "seed",
+    "given",
+    "runtime",
+    "adapter",
+    "as_json",
+    "input_value",
+    "input_range",
+    "inputs",
+    "outputs",
+    "preprocess",
+    "define",
+    "zero_guard",
+}
+FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 
 
 @command(
     short_help="Compile a model, run it, and compare the results with a reference.",
-    epilog="Example: [bold]shadergen verify model.onnx --input-size 360x640[/bold]",
+    epilog="Examples: [bold]shadergen verify model.onnx --input-size 360x640[/bold]; "
+    "[bold]shadergen verify model.onnx --build build/[/bold]",
 )
 @model_argument
 @compile_options
@@ -46,7 +75,13 @@ if TYPE_CHECKING:
     "given",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="An .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
+    help="A picture, .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
+)
+@click.option(
+    "--build",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Do not compile: compare this build with the model it was compiled from.",
 )
 @runtime_options(
     "auto: what --device asks for; without --device, the first one installed. Of several devices, "
@@ -76,6 +111,7 @@ def verify(
     reference: str,
     seed: int,
     given: Path | None,
+    build: Path | None,
     runtime: str,
     adapter: str,
     layers: bool,
@@ -92,27 +128,34 @@ def verify(
     from ..runtimes import default_device
     from ..verification import verifying
 
+    _check_operands(model, build)
     if not is_given("device"):
         flags["device"] = default_device(runtime)
     options = to_options(flags)
-    arrays = None
-    if given is not None:
-        from ..arrays import read_arrays
-
-        arrays = read_arrays(given)
     if heat_maps is not None:
         from ..debugging.heat_maps import check_heat_maps
 
         if not layers:
             raise ShadergenError("SG0301", "--heat-maps needs --layers")
         check_heat_maps(heat_maps)
+    if build is not None:
+        from ..build_verification import verify_build
+
+        with progress_line() as progress, model_file(model) as path:
+            report = verify_build(
+                path, build, options, reference, seed, given, progress, runtime, adapter
+            )
+        _finish(report, None, None, False, as_json)
+        return
     found = cause = None
-    with (
-        progress_line() as progress,
-        model_file(model) as path,
-        verifying(path, options, reference, seed, arrays, progress, runtime, adapter) as verified,
-    ):
+    with progress_line() as progress, model_file(model) as path, ExitStack() as stack:
+        arrays, note = _read_inputs(path, options, given)
+        verified = stack.enter_context(
+            verifying(path, options, reference, seed, arrays, progress, runtime, adapter)
+        )
         report = verified.report
+        if note:
+            report = replace(report, note="\n".join(filter(None, (note, report.note))))
         if layers:
             from ..debugging.layers import compare_layers
 
@@ -126,6 +169,58 @@ def verify(
             from ..debugging.bisection import bisect
 
             cause = bisect(verified, progress)
+    _finish(report, found, cause, bisecting, as_json)
+
+
+def _check_operands(model: Path, build: Path | None) -> None:
+    """Refuse a build in place of a model, and options that do not go with ``--build``.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    if model.is_dir():
+        raise ShadergenError(
+            "SG0301",
+            f"'{model}' is a folder, not a model",
+            why="a build holds no model to compare it with",
+            help=f"name the model too: shadergen verify MODEL --build {model}",
+        )
+    for name in current_context().params if build is not None else ():
+        if name not in WITH_BUILD and is_given(name):
+            raise ShadergenError(
+                "SG0301",
+                f"--{FLAGS.get(name, name.replace('_', '-'))} does not go with --build",
+                why="a build is compared as it is: nothing is compiled",
+                help="use --input FILE to set the size of a dynamic build"
+                if name == "input_size"
+                else "omit one of them",
+            )
+
+
+def _read_inputs(
+    model: Path, options: Options, given: Path | None
+) -> tuple[dict[str, NDArray[Any]] | None, str]:
+    """Return the arrays of ``--input`` by name, and a note about them or nothing."""
+    from ..arrays import read_arrays
+    from ..pictures.reading import SUFFIXES
+
+    if given is None:
+        return None, ""
+    if given.suffix.lower() in SUFFIXES:
+        from ..picture_inputs import picture_input
+
+        return picture_input(model, options, given)
+    return read_arrays(given), ""
+
+
+def _finish(
+    report: Report,
+    found: Layers | None,
+    cause: Bisection | None,
+    bisecting: bool,
+    as_json: bool,
+) -> None:
+    """Print the results; exit with 1 if something differs."""
     if as_json:
         data = asdict(report) | {"ok": report.ok}
         for entry, o in zip(data["outputs"], report.outputs, strict=True):

@@ -99,6 +99,8 @@ def view(
         found = view_build(folder, source, scale, side, variant, runtime, adapter, seed, progress)
         progress("writing the view")
         write_view(found, output)
+    if found.note:
+        echo(f"note: {found.note}")
     maps = sum(len(t.ranges) for t in found.tensors)
     size = f"{bytes_text(output.stat().st_size)}, " if output.is_file() else ""
     echo(f"{output}: {size}{len(found.tensors)} tensors, {maps} maps, on {found.renderer}")

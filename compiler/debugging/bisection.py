@@ -19,7 +19,8 @@ from ...backends.writer import write_build
 from ...errors import InternalError, ShadergenError
 from ...records import dataclass, replace
 from ..compilation import compile_graph
-from ..verification import judge, run_build
+from ..judging import judge
+from ..verification import run_build
 from .graph_passes import find_graph_fault
 from .inside import Alone, Inside
 from .trials import Trial, changed_passes, same_build, trials

@@ -9,7 +9,7 @@ import numpy as np
 from ...backends.schedule import label
 from ...records import dataclass, replace
 from ..compilation import compile_graph
-from ..verification import judge
+from ..judging import judge
 from .import_faults import find_wrong_value
 from .interpreted import interpreted
 from .pixels import difference

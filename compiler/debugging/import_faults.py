@@ -15,8 +15,8 @@ from ..compilation import import_model
 from ..frontends import Request
 from ..frontends.onnx.read.model import parse_model
 from ..frontends.signatures import is_keras
+from ..judging import tolerance_of
 from ..references import NumpyReference, choose_reference
-from ..verification import tolerance_of
 from .pixels import difference
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from ...errors import ShadergenError
 from ...passes.placement.aliases import places_of
 from ...records import dataclass
 from ...runtime_glue.python.loading import load
+from ..judging import UNORM8_STEP, judge, tolerance_of
 from ..runtimes import GLES, WEBGPU, open_context
 from ..session import fitted
 from ..ties import find_pick, only_ties
-from ..verification import UNORM8_STEP, judge, tolerance_of
 from .interpreted import interpreted
 from .pixels import difference, worst_pixel
 from .probes import as_stored, isolated, probed, run

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from .request import Request
 
 
+FIXED = (
+    "omit the size to take the model's own; shadergen run cuts larger pictures into tiles\n"
+    "for another size, export the model with that size, or with dynamic height and width"
+)
+
+
 def model_shapes(inputs: Iterable[Input]) -> dict[str, tuple[int, ...]]:
     """Return the shapes of inputs by name, in the model's own order."""
     return {i.name: tuple(i.shape[a] for a in i.port.axes) for i in inputs}
@@ -48,6 +54,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
                 f"--input-size {text} does not fit the model",
                 where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
                 why="only dynamic sizes of the model can be chosen",
+                help=FIXED,
             )
 
 
@@ -165,5 +172,6 @@ def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str)
             f"{option} gives {size} for an axis of size {sizes[axis]}",
             where=where,
             why="only dynamic sizes of the model can be chosen",
+            help=FIXED,
         )
     sizes[axis] = size

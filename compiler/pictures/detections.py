@@ -18,8 +18,7 @@ from ...records import dataclass
 from .. import extras
 from .drawing import COLOURS, palette
 from .kinds import only
-from .network import resized
-from .picture import as_integers, axes_of, channels_of, to_host
+from .picture import as_integers, axes_of, channels_of, resized, to_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -173,6 +173,8 @@ def _write_picture(
     notes = [*picture.notes, *prepared.notes, why]
     if picture.bits == 16 and of.input.encoding == "unorm8":
         notes.append("read in 8 bits: the build's input is 8-bit (--preprocess input=unorm8)")
+    if picture.channels == 1 and of.depth == 3:
+        notes.append("written in RGB: the picture is grey, but the network's result has colours")
     metadata = picture.metadata.of_channels(3 if channels > 2 else 1)
     check_format(output, plan.size, channels)
     try:

@@ -14,10 +14,9 @@ import numpy as np
 from ...errors import ShadergenError, count
 from ...records import dataclass
 from ...runtime_glue.python.sizes import evaluate_postfix, resolve
-from .. import extras
 from ..inspection import peak_bytes
 from .kinds import Network, network_of
-from .picture import Picture, to_host, to_pixels
+from .picture import Picture, resized, to_host, to_pixels
 from .tiles import Plan, blended, exact, single
 
 if TYPE_CHECKING:
@@ -356,18 +355,3 @@ class _Search:
             if (low is not None and value < low) or (high is not None and value > high):
                 return False
         return True
-
-
-def resized(pixels: NDArray[Any], size: tuple[int, int], how: str) -> Floats:
-    """Return (H, W, C) floats at another height and width; ``how`` names Pillow's filter."""
-    pillow = extras.pillow()
-    method = getattr(pillow.Resampling, how)
-    planes = [
-        np.asarray(
-            pillow.fromarray(np.ascontiguousarray(pixels[..., c], np.float32)).resize(
-                (size[1], size[0]), method
-            )
-        )
-        for c in range(pixels.shape[2])
-    ]
-    return np.stack(planes, axis=2)

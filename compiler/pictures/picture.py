@@ -172,6 +172,40 @@ def to_array(
     return to_host(pixels, shape, found)
 
 
+def to_scaled_array(
+    picture: Picture, shape: tuple[int, ...], axes: tuple[int, ...], name: str
+) -> tuple[NDArray[Any], str]:
+    """Return a whole picture as :func:`to_array`, scaled if it has another size; and a note of it.
+
+    Raises:
+        ShadergenError: SG0605 when the input is no picture.
+    """
+    found = axes_of(shape, axes, name)
+    size = shape[found.row], shape[found.column]
+    everything = slice(None)
+    pixels = picture.part(everything, everything, channels_of(shape, found))
+    if picture.size == size:
+        return to_host(pixels, shape, found), ""
+    own, wanted = ("x".join(map(str, sides)) for sides in (picture.size, size))
+    note = f"the picture of {own} was scaled to {wanted}"
+    return to_host(resized(pixels, size, "BICUBIC"), shape, found), note
+
+
+def resized(pixels: NDArray[Any], size: tuple[int, int], how: str) -> Floats:
+    """Return (H, W, C) floats at another height and width; ``how`` names Pillow's filter."""
+    pillow = extras.pillow()
+    method = getattr(pillow.Resampling, how)
+    planes = [
+        np.asarray(
+            pillow.fromarray(np.ascontiguousarray(pixels[..., c], np.float32)).resize(
+                (size[1], size[0]), method
+            )
+        )
+        for c in range(pixels.shape[2])
+    ]
+    return np.stack(planes, axis=2)
+
+
 def enlarged(pixels: NDArray[Any], rows: tuple[int, int], size: tuple[int, int]) -> Floats:
     """Return rows of a picture that is resized bicubically, as floats in 0..1.
 

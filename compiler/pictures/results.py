@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from .network import resized
-from .picture import to_pixels
+from .picture import resized, to_pixels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

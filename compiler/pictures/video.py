@@ -27,7 +27,8 @@ QUALITY = {  # hardly any loss
     "libvpx-vp9": {"crf": "18", "b": "0", "row-mt": "1", "cpu-used": "4"},
 }
 TURNS = {90: 1, 180: 2, 270: 3}  # quarter turns to the left, by the rotation of a frame
-UNKNOWN, BT709, LIMITED = 2, 1, 1  # colour spaces and a range, by the numbers of H.273
+UNKNOWN, BT709, BT601, LIMITED = 2, 1, 6, 1  # colour spaces and a range, by the numbers of H.273
+HD = (576, 1280)  # above this height, or from this width on, untagged videos are BT.709, as in mpv
 DEEP = 8  # bits beyond which a video is read in 16 and written in 10
 
 
@@ -140,7 +141,7 @@ class _Video:
     def _frame(self, av: Any, frame: Any) -> Any:
         """Return a frame as the network makes it."""
         kind = "rgb48le" if self._deep else "rgb24"
-        pixels = frame.to_ndarray(format=kind)
+        pixels = frame.reformat(format=kind, src_colorspace=self._space_of(frame)).to_ndarray()
         turns = TURNS.get(getattr(frame, "rotation", 0) % 360, 0)
         if turns:
             pixels = np.ascontiguousarray(np.rot90(pixels, turns))
@@ -168,12 +169,22 @@ class _Video:
             self._note("the last row or column was repeated, since videos have even sides")
         return av.VideoFrame.from_ndarray(np.ascontiguousarray(result), format=kind)
 
+    def _space_of(self, frame: Any) -> int:
+        """Return the colour space of a frame; if it states none, the one that its size implies."""
+        stated = int(frame.colorspace)
+        if stated != UNKNOWN or frame.format.is_rgb:
+            return stated
+        space = BT709 if frame.height > HD[0] or frame.width >= HD[1] else BT601
+        name = "BT.709" if space == BT709 else "BT.601"
+        self._note(f"the video states no colour space: taken as {name}, as players do at its size")
+        return space
+
     def _open(self, frame: Any, made: Any) -> None:
         rate = self._video.average_rate or Fraction(25)
         stream = self._target.add_stream(self._codec, rate=rate, options=QUALITY[self._codec])
         stream.width, stream.height = made.width, made.height
         stream.pix_fmt = "yuv420p10le" if self._deep else "yuv420p"
-        self._space, self._range = int(frame.colorspace), int(frame.color_range)
+        self._space, self._range = self._space_of(frame), int(frame.color_range)
         if frame.format.is_rgb:
             self._space, self._range = BT709, LIMITED
         context = self._video.codec_context

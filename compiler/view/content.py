@@ -81,6 +81,7 @@ class View:
         scale: of ``SCALES``.
         passes: how many GPU passes the build has.
         tensors: the inputs, then what the GPU passes write, in order.
+        note: what was done to the input, if anything.
     """
 
     title: str
@@ -89,6 +90,7 @@ class View:
     scale: str
     passes: int
     tensors: tuple[Shown, ...]
+    note: str = ""
 
 
 def view_build(
@@ -126,9 +128,9 @@ def view_build(
             f"'{folder}' reads an external texture, which cannot be viewed",
             help="compile without --input-external",
         )
-    inputs = None
+    inputs, note = None, ""
     if source is not None:
-        build, inputs = read_inputs(build, source)
+        build, inputs, note = read_inputs(build, source)
     with open_context(names, adapter) as context:
         build = for_context(build, context)
         if inputs is None:
@@ -144,7 +146,7 @@ def view_build(
     order = [*ports, *(name for name in _written(build) if name not in ports)]
     tensors = (_shown(build, name, textures[name], scale, map_side) for name in order)
     title, file = build.model, "" if source is None else source.name
-    return View(title, file, renderer, scale, len(build.passes), tuple(tensors))
+    return View(title, file, renderer, scale, len(build.passes), tuple(tensors), note)
 
 
 def _written(build: Build) -> list[str]:

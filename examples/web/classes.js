@@ -2,6 +2,8 @@
 
 import { strides } from "./tensors.js";
 
+const SLACK = 1e-3; // of numbers that are taken as 0 to 1, for rounding
+
 /** Return the class of each pixel, in rows, of a result of scores or of class numbers. */
 export function classesOf(numbers, port, { channels, width, height }, kind) {
   const [, ofChannel, ofRow, ofColumn] = strides(port);
@@ -18,17 +20,52 @@ export function classesOf(numbers, port, { channels, width, height }, kind) {
   return found;
 }
 
-/** Return a map of one number, from 0 (black) to 1 (white), as a picture. */
-export function greys(numbers, port, { width, height }) {
-  const [, , ofRow, ofColumn] = strides(port);
-  const image = new ImageData(width, height);
-  for (let y = 0, i = 0; y < height; y++) {
-    for (let x = 0; x < width; x++, i += 4) {
-      image.data.fill(255 * Number(numbers[y * ofRow + x * ofColumn]), i, i + 3); // it clamps and rounds
-      image.data[i + 3] = 255;
-    }
+/**
+ * A map of one number as a picture, as `shadergen run` draws it: from 0 (black) to 1 (white); other numbers
+ * are scaled, the least to black and the largest to white. The range is known when all tiles are.
+ */
+export class Greys {
+  low = Infinity;
+  high = -Infinity;
+
+  constructor(width, height) {
+    this.width = width;
+    this.numbers = new Float32Array(width * height);
   }
-  return image;
+
+  get isScaled() {
+    return this.low < -SLACK || this.high > 1 + SLACK;
+  }
+
+  /** Keep the part of a tile's numbers that is used; return the tile as a picture, for now of 0 to 1. */
+  add(numbers, port, { width, height }, column, row) {
+    const [, , ofRow, ofColumn] = strides(port);
+    const image = new ImageData(width, height);
+    for (let y = row.inside; y < row.inside + row.size; y++) {
+      for (let x = column.inside; x < column.inside + column.size; x++) {
+        const number = Number(numbers[y * ofRow + x * ofColumn]);
+        this.low = Math.min(this.low, Number.isFinite(number) ? number : Infinity);
+        this.high = Math.max(this.high, Number.isFinite(number) ? number : -Infinity);
+        this.numbers[(row.start + y - row.inside) * this.width + column.start + x - column.inside] = number;
+        paint(image.data, y * width + x, number);
+      }
+    }
+    return image;
+  }
+
+  /** Return all numbers as a picture, scaled. */
+  scaled() {
+    const { low, high, width, numbers } = this;
+    const image = new ImageData(width, numbers.length / width);
+    numbers.forEach((number, i) => paint(image.data, i, (number - low) / (high - low || 1)));
+    return image;
+  }
+}
+
+/** Make a pixel grey, from 0 (black) to 1 (white); the array clamps and rounds. */
+function paint(data, pixel, value) {
+  data.fill(255 * value, 4 * pixel, 4 * pixel + 3);
+  data[4 * pixel + 3] = 255;
 }
 
 /**

@@ -3,7 +3,8 @@
 import { requestDevice } from "./shadergen/webgpu/index.js";
 import { sizeOf } from "./decode.js";
 import { Network } from "./network.js";
-import { $, isMoving, onChange, report, say, source, take } from "./source.js";
+import { $, isMoving, nextFrame, onChange, report, say, source, take } from "./source.js";
+import { rendererText, timeText } from "./texts.js";
 
 const MEASURED_FRAMES = 20; // of a still picture at most; of a video, the last ones count
 const MEASURED_TIME = 3000; // milliseconds: no more frames of a still picture after it
@@ -44,9 +45,9 @@ async function choose(url) {
       const start = performance.now();
       const progress = (...all) => mine === turn && report(...all);
       found[i] = await Network.open(entry, progress, await WAYS[i]());
-      side(i, "start").textContent = `${(performance.now() - start).toFixed(0)} ms`;
+      side(i, "start").textContent = timeText(performance.now() - start);
       side(i, "passes").textContent = found[i].build.passes.length;
-      side(i, "renderer").textContent = found[i].renderer;
+      side(i, "renderer").textContent = rendererText(found[i].renderer);
     } catch (error) {
       side(i, "wrong").textContent = error.message;
       side(i, "shown").hidden = true;
@@ -103,7 +104,7 @@ async function work(mine) {
     document.body.style.setProperty("--ratio", result[0] / result[1]);
     $("size").textContent = `${width} × ${height} → ${result.join(" × ")}`;
     $("note").textContent = note;
-    $("macs").textContent = opened[which[0]].amount;
+    $("macs").textContent = opened[which[0]].amount(plans.get(which[0]));
     const times = which.map(() => []);
     const end = performance.now() + MEASURED_TIME;
     const more = (i) => i <= 1 || (i <= MEASURED_FRAMES && performance.now() < end);
@@ -114,13 +115,13 @@ async function work(mine) {
         await opened[one].run(picture, plans.get(one), side(one, "shown"), { onTile: () => mine === turn });
         if (mine !== turn) return;
         if (i) times[k] = [...times[k], performance.now() - start].slice(-MEASURED_FRAMES); // the first prepares
-        if (i) side(one, "time").textContent = `${median(times[k]).toFixed(1)} ms`;
+        if (i) side(one, "time").textContent = timeText(median(times[k]));
       }
       if (i && which.length === 2) {
         const [fast, slow] = which.map((one, k) => [median(times[k]), opened[one]]).sort(([a], [b]) => a - b);
         $("ratio").textContent = `${fast[1].api} is ${(slow[0] / fast[0]).toFixed(2)} times as fast`;
       }
-      await new Promise(requestAnimationFrame);
+      await (isMoving() ? nextFrame(() => mine === turn) : new Promise(requestAnimationFrame));
       if (mine !== turn) return;
     }
     const worst = which.length === 2 ? await difference(plans, take(input)) : null;

@@ -3,6 +3,7 @@
 import { decode, sizeOf } from "./decode.js";
 import { Network } from "./network.js";
 import { drawBefore, Panes } from "./panes.js";
+import { rendererText, timeText } from "./texts.js";
 
 class Card {
   #network = null;
@@ -91,7 +92,7 @@ class Card {
       }
       if (mine !== this.#turn) return;
       const { api, renderer } = this.#network;
-      this.state.textContent = `Ran here in ${took < 100 ? took.toFixed(1) : Math.round(took)} ms on ${api}: ${renderer}`;
+      this.state.textContent = `Ran here in ${timeText(took)} on ${api}: ${rendererText(renderer)}`;
       if (plan.note) this.state.textContent += ` (${plan.note})`;
       this.section.dataset.shown = api;
     } catch (error) {

@@ -1,9 +1,10 @@
 // A network on a picture of any size, whatever its build runs on: WebGPU or WebGL 2.
 
 import { open } from "./shadergen/auto.js";
-import { classesOf, greys, painted } from "./classes.js";
+import { classesOf, Greys, painted } from "./classes.js";
 import { part, scaled, sizeOf } from "./decode.js";
 import { bytesOf, describe, isTurned } from "./tensors.js";
+import { amountText } from "./texts.js";
 import { planAxis } from "./tiles.js";
 
 const MOST_BYTES = 2 ** 29; // of a frame's textures; what needs more is run by tiles, if it can be
@@ -64,12 +65,10 @@ export class Network {
     return gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
   }
 
-  /** The multiply-adds of a frame as people read them. */
-  get amount() {
-    const number = this.build.passes.reduce((sum, pass) => sum + pass.macs, 0);
-    if (!number) return "none";
-    const [value, unit] = number >= 1e9 ? [number / 1e9, " G"] : [number / 1e6, " M"];
-    return value.toPrecision(3) + unit;
+  /** The multiply-adds of a picture, all tiles together, as people read them. */
+  amount({ columns, rows }) {
+    const ofTile = this.build.passes.reduce((sum, pass) => sum + pass.macs, 0);
+    return amountText(ofTile * columns.length * rows.length);
   }
 
   /**
@@ -175,9 +174,10 @@ export class Network {
    * Run a picture as planned, draw the result to a canvas, which takes its size, and wait for it.
    *
    * `onTile(done, all)` is called after each tile; where it returns false, the rest is not run. `counts`
-   * is a map that gets the pixels of each class. Returns whether all was run.
+   * is a map that gets the pixels of each class. `onScaled(low, high)` is called with the numbers that are
+   * black and white, if a map of one number is not within 0..1. Returns whether all was run.
    */
-  async run(picture, plan, canvas, { onTile, counts } = {}) {
+  async run(picture, plan, canvas, { onTile, counts, onScaled } = {}) {
     const { columns, rows, frame, result } = plan;
     const given = picture;
     if (`${sizeOf(picture)}` !== `${plan.size}`) picture = await scaled(picture, plan.size);
@@ -186,16 +186,21 @@ export class Network {
       checkRoom(canvas);
     }
     const context = canvas.getContext("2d");
+    const greys = this.kind === "map" ? new Greys(...result) : null;
     let done = 0;
     for (const row of rows) {
       for (const column of columns) {
         this.runner.run(await part(picture, column.at, row.at, ...frame));
-        await this.#show(context, column, row, counts);
+        await this.#show(context, column, row, { counts, greys });
         if (onTile) {
           await this.wait();
           if ((await onTile(++done, rows.length * columns.length)) === false) return false;
         }
       }
+    }
+    if (greys?.isScaled) {
+      context.putImageData(greys.scaled(), 0, 0);
+      onScaled?.(greys.low, greys.high);
     }
     if (this.kind === "picture" && this.output.channels < 4) keepAlpha(context, given, result);
     await this.wait();
@@ -203,11 +208,11 @@ export class Network {
   }
 
   /** Draw the part of a tile's result that is used. */
-  async #show(context, column, row, counts) {
+  async #show(context, column, row, { counts, greys }) {
     const { runner, output, kind } = this;
     const [x, y] = [column, row].map(({ from, to, inside }) => ({ inside, start: from, size: to - from }));
-    if (kind === "map") {
-      const image = greys(await runner.read(), this.build.outputs[0], output);
+    if (greys) {
+      const image = greys.add(await runner.read(), this.build.outputs[0], output, x, y);
       context.putImageData(image, x.start - x.inside, y.start - y.inside, x.inside, y.inside, x.size, y.size);
       return;
     }

@@ -67,6 +67,11 @@ export class Panes {
     this.element.dataset.kind = kind;
   }
 
+  /** Whether there is no result yet: then the picture alone is seen. */
+  set isWaiting(value) {
+    this.element.classList.toggle("waiting", value);
+  }
+
   /** The line's place, in percent from the left. */
   get position() {
     return Number(this.line.getAttribute("aria-valuenow"));
@@ -141,7 +146,10 @@ export class Panes {
     }
     const { x, y } = this.#at;
     for (const canvas of [this.before, this.after]) {
-      const [width, height] = this.#size.map((side) => side * scale);
+      const [width, height] = this.#size.map((side, axis) => {
+        const isRounding = Math.abs(box[axis] - side * scale) < 1; // of the layout, which would leave a sliver
+        return isRounding ? box[axis] : side * scale;
+      });
       Object.assign(canvas.style, { width: `${width}px`, height: `${height}px`, transform: `translate(${x}px, ${y}px)` });
       canvas.classList.toggle("pixels", this.#level >= PIXELS_SHOWN);
     }

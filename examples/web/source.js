@@ -2,6 +2,7 @@
 
 import { decode, play, sizeOf } from "./decode.js";
 import { sample } from "./sample.js";
+import { clockText } from "./texts.js";
 
 export const $ = (id) => document.getElementById(id);
 
@@ -10,6 +11,7 @@ export let source = sample();
 export let sourceName = "sample";
 let stream = null;
 let changed = () => {};
+let taken = 0; // the place in the video that was taken last
 
 export const isMoving = () => source instanceof HTMLVideoElement;
 
@@ -40,7 +42,32 @@ export function take(canvas) {
   const [width, height] = sizeOf(source);
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   canvas.getContext("2d").drawImage(source, 0, 0);
+  taken = source.seeking ? NaN : source.currentTime; // while it seeks, the frame is still the one before
   return canvas;
+}
+
+/** Wait for the next frame of a moving source; while a video is paused, until a person goes on or seeks. */
+export async function nextFrame(isCurrent) {
+  do await new Promise(requestAnimationFrame);
+  while (isCurrent() && isMoving() && source.paused && (source.seeking || source.currentTime === taken));
+}
+
+/** Show the controls of a video from a file; a picture or a webcam has none. */
+function showControls() {
+  const hasPlaces = isMoving() && !stream && Number.isFinite(source.duration);
+  $("video").hidden = !hasPlaces;
+  if (!hasPlaces) return;
+  const video = source;
+  const update = () => {
+    if (source !== video) return;
+    $("play").textContent = video.paused ? "Play" : "Pause";
+    $("seek").max = video.duration;
+    $("seek").value = video.currentTime;
+    $("seek").setAttribute("aria-valuetext", `${clockText(video.currentTime)} of ${clockText(video.duration)}`);
+    $("clock").textContent = `${clockText(video.currentTime)} / ${clockText(video.duration)}`;
+  };
+  for (const event of ["play", "pause", "timeupdate", "seeked"]) video.addEventListener(event, update);
+  update();
 }
 
 function stop() {
@@ -57,6 +84,7 @@ function replace(next, name) {
   }
   if (source instanceof ImageBitmap) source.close();
   [source, sourceName] = [next, name];
+  showControls();
   return changed();
 }
 
@@ -76,6 +104,8 @@ $("file").addEventListener("change", (event) => {
   if (event.target.files[0]) open(event.target.files[0]);
   event.target.value = ""; // the same file may be chosen again
 });
+$("play").addEventListener("click", () => (source.paused ? source.play() : source.pause()));
+$("seek").addEventListener("input", ({ target }) => (source.currentTime = target.value));
 $("webcam").addEventListener("click", async () => {
   say("");
   if (stream) {

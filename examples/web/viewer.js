@@ -3,8 +3,9 @@
 import { showLegend } from "./classes.js";
 import { sizeOf } from "./decode.js";
 import { Network } from "./network.js";
-import { $, isMoving, onChange, report, say, source, sourceName, take } from "./source.js";
 import { drawBefore, Panes } from "./panes.js";
+import { $, isMoving, nextFrame, onChange, report, say, source, sourceName, take } from "./source.js";
+import { rendererText, timeText } from "./texts.js";
 
 const MEASURED_FRAMES = 5; // of a still picture that is run at once
 const MEASURED_TIME = 1000; // milliseconds: no more frames of a still picture after it
@@ -44,7 +45,8 @@ async function work(isCurrent) {
     $("size").textContent = `${width} × ${height} → ${plan.result.join(" × ")}`;
     $("note").textContent = plan.note;
     $("passes").textContent = network.build.passes.length;
-    $("macs").textContent = network.amount;
+    $("macs").textContent = network.amount(plan);
+    view.isWaiting = false;
     await (isMoving() ? animate : still)(plan, space, isCurrent);
     if (!isCurrent()) return;
     report();
@@ -65,7 +67,7 @@ async function still(plan, space, isCurrent) {
   };
   const counts = new Map();
   const start = performance.now();
-  if (!(await network.run(source, plan, view.after, { onTile, counts }))) return;
+  if (!(await network.run(source, plan, view.after, { onTile, counts, onScaled: showScaled(plan) }))) return;
   let milliseconds = performance.now() - start; // with what drivers prepare, unless a later frame tells
   showTime(milliseconds);
   showLegend($("legend"), counts, chosen().labels);
@@ -89,7 +91,7 @@ async function animate(plan, space, isCurrent) {
     if (`${sizeOf(source)}` !== size) return void show(); // a webcam was turned, say
     const counts = new Map();
     const start = performance.now();
-    if (!(await network.run(picture, plan, view.after, { counts, onTile: isCurrent }))) return;
+    if (!(await network.run(picture, plan, view.after, { counts, onTile: isCurrent, onScaled: showScaled(plan) }))) return;
     const took = performance.now() - start;
     if (i) { // the first is not measured: drivers still prepare
       milliseconds += (took - milliseconds) * (i > 1 ? SMOOTHING : 1);
@@ -98,16 +100,36 @@ async function animate(plan, space, isCurrent) {
     drawBefore(view.before, picture, space);
     showLegend($("legend"), counts, chosen().labels);
     view.buttons.save.disabled = false;
-    await new Promise(requestAnimationFrame);
+    await nextFrame(isCurrent);
   }
 }
 
-const showTime = (milliseconds) => ($("time").textContent = `${milliseconds.toFixed(1)} ms`);
+const showTime = (milliseconds) => ($("time").textContent = timeText(milliseconds));
+
+/** Return what says which numbers of a map are black and white. */
+const showScaled = ({ note }) => (...range) => {
+  const [low, high] = range.map((number) => +number.toPrecision(4));
+  $("note").textContent = [note, `${low} is black, ${high} is white`].filter(Boolean).join("; ");
+};
+
+/** Whether this browser offers WebGPU; one may have the interface without a device. */
+const hasWebGpu = async () => Boolean(await navigator.gpu?.requestAdapter());
+
+/** Show what there is before a network is ready: the picture. */
+function showWaiting() {
+  view.isWaiting = true;
+  view.buttons.save.disabled = true;
+  for (const name of ["size", "passes", "macs", "time"]) $(name).textContent = "–";
+  $("note").textContent = "";
+  view.resize(...sizeOf(source));
+  drawBefore(view.before, source, sizeOf(source));
+}
 
 /** Open a network: on WebGPU if this browser and the build have it, else on WebGL 2. */
 async function choose(url) {
   const mine = ++turn;
   say("");
+  showWaiting();
   try {
     const next = await Network.open(chosen(), (...all) => mine === turn && report(...all));
     if (mine !== turn) return next.close();
@@ -117,8 +139,8 @@ async function choose(url) {
     if (runner.gl) runner.onrestored = show;
     else runner.onlost = () => ++losses <= MOST_LOSSES && choose(url);
     $("api").textContent = network.api;
-    $("renderer").textContent = network.renderer;
-    $("compare").hidden = (chosen().runs_on ?? []).length < 2;
+    $("renderer").textContent = rendererText(network.renderer);
+    $("compare").hidden = (chosen().runs_on ?? []).length < 2 || !(await hasWebGpu());
     $("compare").href = `compare.html?network=${encodeURIComponent(url)}`;
     await show();
   } catch (error) {

@@ -50,7 +50,7 @@ def test_the_numbers_are_those_of_the_outputs(build, tmp_path):
     loaded = load(build)
     np.save(source, np.random.default_rng(0).random(loaded.inputs[0].shape, np.float32))
     with HeadlessContext() as context, context.runner(loaded) as runner:
-        _, inputs = read_inputs(loaded, source)
+        _, inputs, _ = read_inputs(loaded, source)
         runner.upload("low", inputs["low"])
         runner.run()
         result = runner.read(loaded.outputs[0].name)

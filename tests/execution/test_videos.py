@@ -24,6 +24,7 @@ av = pytest.importorskip("av")
 pytestmark = [pytest.mark.gl]
 HEIGHT, WIDTH, FRAMES = 48, 64, 5
 TIMES = (0, 1, 2, 5, 9)  # of frames, in tenths of a second
+Size = tuple[int, int]
 CODING = 3.0  # mean difference in 0..255 that H.264 may make
 
 
@@ -90,36 +91,69 @@ def test_videos_of_10_bits_keep_them(build: Path, tmp_path: Path) -> None:
         assert video.streams.video[0].codec_context.format.name == "yuv420p10le"
 
 
+def write_colour(path: Path, planes: tuple[int, int, int], size: Size, **said: int) -> None:
+    """Write a video of one frame of one colour (Y, Cb, Cr) that says this of its colours."""
+    height, width = size
+    with av.open(str(path), "w") as target:
+        stream = target.add_stream("libx264", rate=10, options={"qp": "0"})
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        frame = av.VideoFrame(width, height, "yuv420p")
+        for name, value in said.items():
+            setattr(stream.codec_context, name, value)
+            if name in ("colorspace", "color_range"):
+                setattr(frame, name, value)
+        for plane, value in zip(frame.planes, planes, strict=True):
+            plane.update(np.full(plane.buffer_size, value, np.uint8))
+        frame.pts = 0
+        target.mux(stream.encode(frame))
+        target.mux(stream.encode())
+
+
+def read_colour(path: Path) -> tuple[tuple[int, ...], list[int]]:
+    """Return what a video says of its colours, and a pixel of its first frame."""
+    with av.open(str(path)) as video:
+        context = video.streams.video[0].codec_context
+        said = context.colorspace, context.color_range, context.color_primaries, context.color_trc
+        frame = next(video.decode(video=0))
+    found = [np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes]
+    return tuple(map(int, said)), [int(plane[len(plane) // 2, 8]) for plane in found]
+
+
 @pytest.mark.parametrize("space", [1, 6, 9], ids=["BT.709", "BT.601", "BT.2020"])
 @pytest.mark.parametrize("limits", [1, 2], ids=["limited", "full"])
 def test_a_video_keeps_its_colours_and_what_it_says_of_them(
     tmp_path: Path, space: int, limits: int
 ) -> None:
     planes = (139, 90, 180)  # Y, Cb, Cr
-    size = {"width": WIDTH, "height": HEIGHT}
-    with av.open(str(tmp_path / "in.mkv"), "w") as target:
-        stream = target.add_stream("libx264", rate=10, options={"qp": "0"})
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        context = stream.codec_context
-        context.colorspace, context.color_range = space, limits
-        context.color_primaries, context.color_trc = 1, 13
-        frame = av.VideoFrame(**size, format="yuv420p")
-        for plane, value in zip(frame.planes, planes, strict=True):
-            plane.update(np.full(plane.buffer_size, value, np.uint8))
-        frame.colorspace, frame.color_range, frame.pts = space, limits, 0
-        target.mux(stream.encode(frame))
-        target.mux(stream.encode())
+    said = {"colorspace": space, "color_range": limits, "color_primaries": 1, "color_trc": 13}
+    write_colour(tmp_path / "in.mkv", planes, (HEIGHT, WIDTH), **said)
     same = save(affine(3, 1.0, 0.0), tmp_path)
     shadergen.compile_model(same, tmp_path / "same", input_size="48x64", validate=False)
     run_file(tmp_path / "same", tmp_path / "in.mkv", tmp_path / "out.mkv")
-    with av.open(str(tmp_path / "out.mkv")) as video:
-        context = video.streams.video[0].codec_context
-        said = context.colorspace, context.color_range, context.color_primaries, context.color_trc
-        frame = next(video.decode(video=0))
-    assert tuple(map(int, said)) == (space, limits, 1, 13)
-    found = [np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size) for plane in frame.planes]
-    middle = [int(plane[len(plane) // 2, 8]) for plane in found]
+    now, middle = read_colour(tmp_path / "out.mkv")
+    assert now == (space, limits, 1, 13)
     np.testing.assert_allclose(middle, planes, atol=2)  # of rounding to RGB and of coding
+
+
+# Red of each colour space; read as the other, it leaves RGB and is cut.
+@pytest.mark.parametrize(
+    ("size", "red", "space"),
+    [((720, 1280), (63, 102, 240), 1), ((480, 640), (81, 90, 240), 6)],
+    ids=["BT.709", "BT.601"],
+)
+def test_a_video_without_colour_space_has_that_of_its_size(
+    tmp_path: Path, size: Size, red: tuple[int, int, int], space: int
+) -> None:
+    write_colour(tmp_path / "in.mkv", red, size)
+    same = save(affine(3, 1.0, 0.0), tmp_path)
+    height, width = size
+    shadergen.compile_model(same, tmp_path / "same", input_size=f"{height}x{width}", validate=False)
+    run = run_file(tmp_path / "same", tmp_path / "in.mkv", tmp_path / "out.mkv")
+    (made,) = run.pictures.values()
+    assert made.notes[0].startswith("the video states no colour space: taken as BT.")
+    now, middle = read_colour(tmp_path / "out.mkv")
+    assert now[0] == space  # said, since players would take a doubled video for another one
+    np.testing.assert_allclose(middle, red, atol=2)
 
 
 def test_a_file_that_is_no_video_is_refused(build: Path, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import onnx
 from shadergen.backends.writer import write_build
 from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.driver import compile_model
+from shadergen.compiler.judging import ROUNDED, UNORM8_STEP
 from shadergen.compiler.options import Options
-from shadergen.compiler.verification import ROUNDED, UNORM8_STEP
 from shadergen.errors import ShadergenError
 from shadergen.passes.placement.costs import gain_from_half
 from shadergen.passes.placement.target import TOLERANCES

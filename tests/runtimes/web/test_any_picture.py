@@ -13,7 +13,7 @@ from support.onnx_models import node, typed_model
 from support.runtime_models import Model
 from support.web_pages import compiled, give, result, saved, shown
 
-from shadergen.compiler.pictures.drawing import palette
+from shadergen.compiler.pictures.drawing import draw_map, palette
 from shadergen.compiler.serving import write_site
 
 if TYPE_CHECKING:
@@ -95,6 +95,11 @@ def mapped() -> Any:
     return picture_model([node("Conv", "x", "w")], w=red)
 
 
+def mapped_beyond_one() -> Any:
+    red = np.array([[4, 0, 0]], np.float32)[..., None, None]
+    return picture_model([node("Conv", "x", "w", "b")], w=red, b=np.array([-1], np.float32))
+
+
 def coloured() -> Any:
     """Scores of three classes: red, green and blue."""
     return picture_model([node("Conv", "x", "w")], w=np.eye(3, dtype=np.float32)[..., None, None])
@@ -113,6 +118,7 @@ MODELS = {
     "pooled and doubled": pooled_and_doubled(),
     "classified": classified(),
     "mapped": mapped(),
+    "mapped beyond one": mapped_beyond_one(),
     "dark": darkened(3),
     "dark with alpha": darkened(4),
 }
@@ -287,6 +293,19 @@ def test_a_map_is_grey(page: Any, tmp_path: Path) -> None:
     image.save(tmp_path / "picture.png")
     give(page, URLS["mapped"], tmp_path / "picture.png")
     assert np.array_equal(result(page)[..., :3], np.asarray(image)[..., :1].repeat(3, 2))
+
+
+def test_a_map_of_other_numbers_is_scaled_as_run_scales_it(page: Any, tmp_path: Path) -> None:
+    image = picture(70, 90)
+    image.save(tmp_path / "picture.png")
+    give(page, URLS["mapped beyond one"], tmp_path / "picture.png")
+    numbers = np.asarray(image, np.float32)[..., 0] / 255 * 4 - 1
+    grey, note = draw_map(numbers, 8)
+    assert note
+    assert np.abs(result(page)[..., 0].astype(int) - grey[..., 0]).max() <= 1
+    assert page.inner_text("#note").endswith(f"; {note}")
+    give(page, URLS["mapped"], tmp_path / "picture.png")
+    assert "black" not in page.inner_text("#note")
 
 
 @pytest.mark.parametrize("name", ["dark", "dark with alpha"])

@@ -311,17 +311,26 @@ def test_networks_opened_on_one_device_share_an_encoder(features: Any) -> None:
     assert found["shared"]
 
 
-@pytest.mark.parametrize("device", ["webgpu", "webgl2-min"])
-def test_the_video_page_of_the_manual_shows_the_result(
-    features: Any, tmp_path: Path, device: str
-) -> None:
+def page_of_the_manual(folder: Path, number: int) -> str:
+    """Write the short page of the manual, 0, or the one with errors, 1, beside the runtime."""
     manual = (ROOT / "docs" / "embedding.md").read_text()
     section = manual[manual.index("### A video page for all browsers") :]
-    html = section.partition("```html\n")[2].partition("```")[0]
-    assert html.count("\n", html.index("<script"), html.index("</script")) < 11
-    (tmp_path / "index.html").write_text(html)
-    (tmp_path / "web").symlink_to(ROOT / "runtime_glue" / "web")
-    options = {"device": device, "input_size": "48x64", "validate": False}
+    html = section.split("```html\n")[number + 1].partition("```")[0]
+    (folder / "index.html").write_text(html)
+    (folder / "web").symlink_to(ROOT / "runtime_glue" / "web")
+    return html
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["short", "any size"])
+@pytest.mark.parametrize("device", ["webgpu", "webgl2-min"])
+def test_the_video_pages_of_the_manual_show_the_result(
+    features: Any, tmp_path: Path, device: str, number: int
+) -> None:
+    html = page_of_the_manual(tmp_path, number)
+    if number == 0:
+        assert html.count("\n", html.index("<script"), html.index("</script")) < 11
+    size = ["48x64", "dynamic"][number]
+    options = {"device": device, "input_size": size, "validate": False}
     shadergen.compile_model(ESPCN, tmp_path / "build", **options)
     write_video(tmp_path / "video.webm", 64, 48)
     with served(site=tmp_path) as address:
@@ -339,6 +348,26 @@ def test_the_video_page_of_the_manual_shows_the_result(
     at = (round(box["x"]) + 64, round(box["y"]) + 48)
     seen = np.array(Image.open(path).convert("RGB").getpixel(at), float)
     assert np.abs(seen - (200, 100, 60)).max() < 8  # of a compressed video
+
+
+@pytest.mark.parametrize("lack", ["build", "video", "size"])
+def test_the_page_of_the_manual_for_any_size_shows_errors(
+    features: Any, tmp_path: Path, lack: str
+) -> None:
+    page_of_the_manual(tmp_path, 1)
+    if lack != "build":
+        options = {"input_size": "48x64" if lack == "size" else "dynamic", "validate": False}
+        shadergen.compile_model(ESPCN, tmp_path / "build", device="webgl2-min", **options)
+    if lack != "video":
+        write_video(tmp_path / "video.webm", 64, 48)
+    expected = {"build": "error[SG05", "video": "MEDIA_ELEMENT_ERROR", "size": "error[SG0605]"}
+    with served(site=tmp_path) as address:
+        page = features.context.browser.new_page()
+        try:
+            page.goto(f"{address}/site/index.html")
+            page.locator("#message", has_text=expected[lack]).wait_for(timeout=10_000)
+        finally:
+            page.close()
 
 
 def write_video(path: Path, width: int, height: int) -> None:

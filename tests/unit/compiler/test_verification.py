@@ -15,10 +15,11 @@ from support.onnx_models import node, normal, typed_model, write
 
 from shadergen.compiler.cli import cli
 from shadergen.compiler.frontends import Request, load
+from shadergen.compiler.judging import OutputError
 from shadergen.compiler.options import Options
 from shadergen.compiler.random_inputs import random_inputs
 from shadergen.compiler.references import choose_reference, shortened
-from shadergen.compiler.verification import OutputError, verify_model
+from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
 
 if TYPE_CHECKING:

@@ -1,0 +1,171 @@
+"""Judging the outputs of a build: errors, their bounds, and indices that may differ for ties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..backends.schedule import label
+from ..errors import ShadergenError, printable
+from ..passes.placement.target import TOLERANCES
+from ..records import dataclass, replace
+from .choices import PRECISIONS
+from .ties import find_pick, only_ties, scores_behind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from ..ir.graph import Graph, Output
+    from .expectations import Expected
+    from .options import Options
+
+UNORM8_STEP = 0.5 / 255
+ROUNDED = {  # tolerance and note, by the format of weights
+    "float16": (
+        TOLERANCES["mediump"],
+        "weights are rounded to 16 bits, so errors are accepted as with --precision mediump",
+    ),
+    "int8": (1e-1, "weights are rounded to 8 bits, so larger errors are accepted"),
+}
+HALF_NOTE = "the reference computes in 16 bits, so errors are accepted as with --precision mediump"
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """The comparison of one output: absolute errors, their bound, the reference's largest value.
+
+    Of an output of integers ``differing`` says how many are not the reference's, and ``tied``
+    whether those are indices of scores that are equal within the tolerance (:mod:`.ties`).
+    ``variant`` is the name of the variant that computed it, empty for the generic build.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    max_error: float
+    mean_error: float
+    bound: float
+    largest: float
+    differing: int = 0
+    tied: bool = False
+    variant: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.max_error <= self.bound or self.tied  # false for NaN
+
+    @property
+    def warning(self) -> str:
+        """A warning if the error bound exceeds the whole output, else nothing."""
+        if self.largest > self.bound or not self.ok:
+            return ""
+        return (
+            f"warning: output '{self.name}' is too small to verify: its largest value, "
+            f"{self.largest:.3g}, is below the error bound {self.bound:.3g}; "
+            "use real data (--input) or a wider --input-range"
+        )
+
+
+def joined_notes(notes: Iterable[str]) -> str:
+    """Return notes as lines, each once."""
+    return "\n".join(map(printable, dict.fromkeys(filter(None, notes))))
+
+
+def judge(
+    outputs: Iterable[Output],
+    ran: Mapping[str, NDArray[Any]],
+    expected: Expected,
+    options: Options,
+) -> tuple[list[OutputError], list[str]]:
+    """Compare the outputs of a build with what is expected of them.
+
+    Args:
+        outputs: of the graph as compiled.
+        ran: the build's arrays, by their names in the build.
+        expected: of the model.
+        options: of the compilation; they say how large errors may be.
+
+    Returns:
+        The comparison of each output, and what to say of them.
+
+    Raises:
+        ShadergenError: SG0701 if the shapes differ.
+    """
+    errors, notes = [], []
+    for o in outputs:
+        wanted = expected.outputs[o.name]
+        want = np.asarray(wanted, np.float64)
+        found = ran[label(o.name)]
+        if want.shape != found.shape:
+            raise ShadergenError(
+                "SG0701",
+                f"output '{o.name}' has shape {found.shape}, the reference has {want.shape}",
+            )
+        tolerance = tolerance_of(options)
+        if wanted.dtype == np.float16:
+            tolerance = max(tolerance, TOLERANCES["mediump"])
+            notes.append(HALF_NOTE)
+        if options.weight_format in ROUNDED:
+            notes.append(ROUNDED[options.weight_format][1])
+        bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
+        if o.port.encoding == "unorm8":
+            want = want.clip(0, 1)
+            bound += UNORM8_STEP
+        error = np.abs(found - want)
+        largest = float(np.abs(want).max(initial=0))
+        result = OutputError(
+            o.name, want.shape, float(error.max()), float(error.mean()), bound, largest
+        )
+        own = next(p for p in expected.graph.outputs if p.name == o.name)
+        result, said = _integers(
+            result, expected.graph, own, expected.inputs, want, found, tolerance
+        )
+        notes.append(said)
+        errors.append(result)
+    return errors, notes
+
+
+def tolerance_of(options: Options) -> float:
+    """Return how large an error may be, over the largest number of a tensor or 1."""
+    rounded = ROUNDED[options.weight_format][0] if options.weight_format in ROUNDED else 0.0
+    return max(TOLERANCES[PRECISIONS[options.precision]], rounded)
+
+
+def _integers(
+    error: OutputError,
+    graph: Graph,
+    output: Output,
+    inputs: Mapping[str, NDArray[Any]],
+    wanted: NDArray[Any],
+    found: NDArray[Any],
+    tolerance: float,
+) -> tuple[OutputError, str]:
+    """Judge an output of integers: indices must be equal but for ties. Else nothing changes.
+
+    Returns:
+        The judgement, and what to say of integers that differ.
+    """
+    pick = find_pick(output.value)
+    if pick is None and output.value.type.dtype == "float32":
+        return error, ""
+    differing = int((np.rint(found) != wanted).sum())
+    if pick is not None:  # the tolerance is of scores: an index that is nearly right is wrong
+        error = replace(error, bound=min(error.bound, 0.5))
+    if not differing or error.ok:
+        return error, ""
+    back = np.argsort(output.port.axes)
+    logical = wanted.transpose(back), found.transpose(back)
+    tied = pick is not None and only_ties(pick, graph, inputs, *logical, tolerance)
+    count = f"{differing:,} of {wanted.size:,} {'integers' if pick is None else 'indices'} differ"
+    said = f"output '{error.name}': {count}"
+    if tied:
+        said += f": ties within {tolerance:g}"
+    else:
+        behind = scores_behind(output.value)
+        why = "; rounding can decide between nearly equal values"
+        if pick is not None:
+            why = f", and ties within {tolerance:g} do not explain all of them"
+        said += why + f"; compare the values before this output: --outputs {behind}" * bool(behind)
+    return replace(error, differing=differing, tied=tied), said

@@ -1,0 +1,182 @@
+"""``verify --build``, ``verify --input PICTURE``, and what commands print while they work."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+from support import ESPCN
+from support.onnx_models import node, normal, typed_model, write
+
+from shadergen.compiler import driver
+from shadergen.compiler.cli.output import step_log
+
+pytestmark = pytest.mark.gl
+NUMPY = ("--reference", "numpy")
+
+
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory):
+    path = tmp_path_factory.mktemp("picture") / "photo.png"
+    pixels = np.random.default_rng(5).integers(0, 256, (30, 44, 3), np.uint8)
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def halved(folder, *shape: object):
+    """Write a network that halves a picture's numbers; its sizes may be names."""
+    folder.mkdir(exist_ok=True)
+    feeds = {"x": np.zeros([s if isinstance(s, int) else 8 for s in shape], np.float32)}
+    proto = typed_model(
+        [node("Mul", "x", "half")], {"half": np.float32([0.5])}, feeds, {"y": np.float32}, opset=17
+    )
+    for k, size in enumerate(shape):
+        if not isinstance(size, int):
+            proto.graph.input[0].type.tensor_type.shape.dim[k].dim_param = size
+    return write(folder, proto)
+
+
+def test_a_build_matches_the_model_it_was_made_of(shadergen, build):
+    found = shadergen("verify", ESPCN, "--build", build, *NUMPY, "--json").json
+    assert (found["ok"], found["reference"], found["passes"]) == (True, "numpy", 4)
+    assert found["outputs"][0]["shape"] == [1, 32, 48, 1]
+    assert 0 < found["outputs"][0]["max_error"] <= found["outputs"][0]["bound"] < 2e-4
+
+
+def test_a_build_whose_shader_was_edited_differs(shadergen, tmp_path):
+    driver.compile_model(ESPCN, tmp_path / "b", driver.Options(input_size={"": (16, 24)}))
+    shader = tmp_path / "b" / "shaders" / "00_conv1.frag"
+    text, edits = re.subn(r"exp\(2\.0", "exp(1.0", shader.read_text())
+    assert edits
+    shader.write_text(text)
+    ran = shadergen("verify", ESPCN, "--build", tmp_path / "b", *NUMPY)
+    assert ran.code == 1
+    assert "DIFFERS FROM numpy" in ran.out
+    assert "a build does not keep its options: give those of compile" in ran.out
+
+
+def test_the_build_of_another_model_is_refused(shadergen, build, tmp_path):
+    for shape in ((1, 1, 16, 24), (1, 1, "h", "w")):
+        ran = shadergen("verify", halved(tmp_path, *shape), "--build", build)
+        assert ran.code == 2
+        assert f"error[SG0605]: '{build}' is not a build of this model" in ran.err
+        assert "the build has the input low" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [
+        (("--precision", "mediump"), 1e-2),
+        (("--weight-format", "float16", "--weights", "texture"), 1e-2),
+        (("--weight-format", "int8", "--weights", "texture"), 1e-1),
+        (("--output-encoding", "unorm8"), 1e-4 + 0.5 / 255),
+        (("--output-encoding", "y2rg"), 1e-4),
+        (("--device", "gles30,mali-valhall"), 1e-4),
+    ],
+    ids=lambda value: "-".join(value).strip("-") if isinstance(value, tuple) else None,
+)
+def test_errors_are_judged_by_the_formats_of_the_build(shadergen, tmp_path, options, bound):
+    size = ("--input-size", "16x24", "--no-validate")
+    assert shadergen("compile", ESPCN, "-o", tmp_path / "b", *size, *options).code == 0
+    found = shadergen("verify", ESPCN, "--build", tmp_path / "b", *NUMPY, "--json").json
+    assert found["ok"]
+    assert bound <= found["outputs"][0]["bound"] < 2 * bound
+
+
+def test_options_that_change_the_model_are_given_again(shadergen, tmp_path):
+    model = halved(tmp_path, 1, 3, 16, 24)
+    options = ("--preprocess", "scale=4,input=unorm8")
+    build = tmp_path / "b"
+    assert shadergen("compile", model, "-o", build, "--no-validate", *options).code == 0
+    assert shadergen("verify", model, "--build", build, *NUMPY, *options).code == 0
+    assert shadergen("verify", model, "--build", build, *NUMPY).code == 1
+
+
+@pytest.mark.parametrize("option", ["--layers", "--bisect", "--no-validate"])
+def test_what_compiles_does_not_go_with_a_build(shadergen, build, option):
+    ran = shadergen("verify", ESPCN, "--build", build, option)
+    assert ran.code == 2
+    assert f"{option.replace('--no-', '--no-')} does not go with --build" in ran.err
+
+
+def test_a_build_in_place_of_the_model_is_refused_with_the_way_to_verify_it(shadergen, build):
+    ran = shadergen("verify", build)
+    assert ran.code == 2
+    assert f"shadergen verify MODEL --build {build}" in ran.err
+
+
+def test_a_dynamic_build_is_verified_at_the_size_of_a_picture(shadergen, picture, tmp_path):
+    model = halved(tmp_path, 1, 3, "h", "w")
+    dynamic = driver.Options(dynamic=True, validate=False)
+    driver.compile_model(model, tmp_path / "b", dynamic)
+    ran = shadergen("verify", model, "--build", tmp_path / "b", "--input", picture, *NUMPY)
+    assert (ran.code, "1x3x30x44" in ran.out) == (0, True)
+    assert "scaled" not in ran.out
+    ran = shadergen("verify", model, "--build", tmp_path / "b", "--input-size", "8x8")
+    assert "use --input FILE to set the size of a dynamic build" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "size"),
+    [
+        ((1, 3, "h", "w"), (), "30x44"),
+        ((1, 3, "h", "w"), ("--input-size", "dynamic"), "30x44"),
+        ((1, 3, "h", "w"), ("--input-size", "8x12"), "8x12"),
+        ((1, 3, 8, 8), (), "8x8"),
+    ],
+    ids=["open", "dynamic", "chosen", "declared"],
+)
+def test_a_picture_is_an_input_of_verify(shadergen, picture, tmp_path, shape, options, size):
+    model = halved(tmp_path, *shape)
+    ran = shadergen("verify", model, "--input", picture, *options, *NUMPY)
+    assert (ran.code, f"1x3x{size}" in ran.out) == (0, True)
+    note = f"the picture of 30x44 was scaled to {size}"
+    assert (note in ran.out) == (size != "30x44")
+
+
+def test_a_picture_cannot_fill_two_inputs(shadergen, picture, tmp_path):
+    feeds = {name: normal(1, 3, 8, 8) for name in ("a", "b")}
+    model = write(
+        tmp_path, typed_model([node("Add", "a", "b")], {}, feeds, {"y": np.float32}, opset=17)
+    )
+    ran = shadergen("verify", model, "--input", picture)
+    assert "error[SG0605]: one picture cannot fill 2 inputs" in ran.err
+
+
+def test_view_scales_a_picture_to_the_build(shadergen, build, picture, tmp_path):
+    ran = shadergen("view", build, picture, "-o", tmp_path / "view.html")
+    assert ran.code == 0
+    assert "note: the picture of 30x44 was scaled to 16x24" in ran.out
+
+
+def test_run_prints_the_note_of_several_pictures_once(shadergen, build, picture, tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b", "c"):
+        (tmp_path / "in" / f"{name}.png").write_bytes(picture.read_bytes())
+    ran = shadergen("run", build, tmp_path / "in", "-o", tmp_path / "out")
+    notes = [line for line in ran.out.splitlines() if line.startswith("note: ")]
+    assert notes
+    assert len(set(notes)) == len(notes)
+    assert all(note.endswith(" (3 of 3 pictures)") for note in notes)
+
+
+def test_a_size_for_a_model_of_fixed_size_says_how_to_go_on(shadergen, tmp_path):
+    model = halved(tmp_path, 1, 3, 8, 8)
+    for command in (("verify",), ("compile", "-o", tmp_path / "b")):
+        ran = shadergen(command[0], model, *command[1:], "--input-size", "16x16")
+        assert ran.code == 2
+        assert "omit the size to take the model's own" in ran.err
+        assert "export the model with that size" in ran.err
+
+
+def test_long_work_prints_its_steps_where_stderr_is_no_terminal(capsys):
+    with step_log(interval=0.05) as log:
+        log("reading every tensor")
+        time.sleep(0.2)
+    assert re.search(r"^reading every tensor \(0 s\)$", capsys.readouterr().err, re.M)
+    with step_log(interval=60) as log:
+        log("short work")
+    assert capsys.readouterr().err == ""
