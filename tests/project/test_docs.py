@@ -112,6 +112,7 @@ def test_commands_shown_exist(path: Path) -> None:
         else:
             others = (
                 "pip install .",
+                "pip install '.[",
                 "sudo apt-get install ",
                 "cmake --build ",
                 "ffmpeg ",
