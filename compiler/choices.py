@@ -21,6 +21,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "fuse_separable": ("auto", "off", "on"),
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
+    "intermediates": ("half", "split"),
 }
 OPTIONAL_PASSES = (  # those of ``passes.pipeline.OPTIONAL``
     "drop_identities",

@@ -133,7 +133,7 @@ def _user_shader(
     model: Path, output: Path, options: Options, dump: Dump, progress: Callable[[str], None]
 ) -> tuple[Compilation, UserShader]:
     """Compile a model into a user shader; nothing is written."""
-    with within_the_format(options.stage):
+    with within_the_format(options.stage, options.intermediates):
         compiled = compile_file(model, output, options, dump, progress)
     with explained(model, dump):
         origin = provenance(model)
@@ -147,6 +147,7 @@ def _user_shader(
             options.strength,
             options.live_strength,
             options.luma,
+            options.intermediates == "split",
         )
     return compiled, shader
 

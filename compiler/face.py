@@ -84,6 +84,7 @@ class CompileOptions(TypedDict, total=False):
     strength: float
     live_strength: bool
     luma: str
+    intermediates: str
 
 
 def make_options(**options: Any) -> Options:

@@ -95,6 +95,8 @@ class Options:
         live_strength: let players that can change the strength while playing.
         luma: the input that reads the video's luma, beside an input of chroma that is half as
             large; None for networks of one input.
+        intermediates: how a user shader stores values between passes, in players' textures of
+            16-bit floats: "half", or "split" into two floats each, in compute passes.
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -137,6 +139,7 @@ class Options:
     strength: float = 1.0
     live_strength: bool = False
     luma: str | None = None
+    intermediates: str = "half"
 
     def target(self) -> Target:
         """Check the options against their allowed values and return the target.
@@ -194,7 +197,9 @@ class Options:
         is_user_shader = self.package == "mpv"
         fetch = profile.fetch if self.fetch == "auto" else self.fetch
         return Target(
-            limits=user_shader_limits(self.stage) if is_user_shader else profile.limits,
+            limits=user_shader_limits(self.stage, self.intermediates)
+            if is_user_shader
+            else profile.limits,
             glsl=glsl,
             wgsl=profile.wgsl,
             precision=PRECISIONS[self.precision],  # type: ignore[arg-type]

@@ -105,6 +105,10 @@ USER_SHADER_COMPUTE = replace(
     draw_buffers=4,
     texture_units=4 * USER_SHADER.texture_units,
 )
+# Split planes take twice the room.
+USER_SHADER_SPLIT = replace(
+    USER_SHADER_COMPUTE, draw_buffers=2, texture_units=2 * USER_SHADER.texture_units
+)
 # The default limits of WebGPU's specification. It has 32 bytes for all render targets of a pixel,
 # enough for two of four 32-bit floats. In a stage, it has 12 uniform buffers: one is for sizes.
 WEBGPU = Limits(
@@ -125,6 +129,8 @@ WEBGPU = Limits(
 MOBILE = replace(ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4)
 
 
-def user_shader_limits(stage: str) -> Limits:
+def user_shader_limits(stage: str, intermediates: str = "half") -> Limits:
     """Return the limits of user shaders whose passes of several planes run in a stage."""
-    return USER_SHADER_COMPUTE if stage == "compute" else USER_SHADER
+    if stage != "compute":
+        return USER_SHADER
+    return USER_SHADER_SPLIT if intermediates == "split" else USER_SHADER_COMPUTE

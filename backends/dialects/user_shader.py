@@ -9,13 +9,16 @@ A program of several render targets becomes a compute pass, ``void hook()``, whi
 by side in ``out_image``. The pass that reads such a texture gives it one more macro: ``conv1_cell``
 is the size of one plane of it as an ivec2. Where planes lie in halos of padding, this size includes
 the halo, and ``conv1_plane`` does not.
+
+Textures of passes hold 16-bit floats. Split textures hold each value as two of them, 22 digits: the
+rounded value, and beside it what is missing, which readers add.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ...errors import InternalError
 from ...records import dataclass
@@ -25,17 +28,16 @@ from ..shader.types import FLOAT, IVEC2
 from .expression_printer import LEVELS
 from .glsl_es import GlslEs
 from .printer import comment
+from .user_shader_planes import ONE_PLANE, Grid, Plane, definitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...ir.types import Halo
     from ..shader.expressions import BuiltIn, Expression, Texel
     from ..shader.program import Function, Program
     from ..shader.statements import Comment, WriteTarget
     from ..shader.types import Type
 
-SIDES = ("x", "y")
 # The sides of one texture, or what both are less.
 PAIR = re.compile(r"int\((\w+)_size\.x\)((?: - \d+)?), int\(\1_size\.y\)\2")
 STRENGTH = "strength"  # of the network, where its result is mixed with the picture
@@ -84,43 +86,16 @@ ROUNDED_OR_ZERO = f"""{WHY_ROUNDED}vec4 rounded_or_zero(vec4 v, uint {KEPT}) {{
 }}"""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """How planes lie side by side in a texture: left to right, then downwards.
-
-    Each lies in a cell, in the middle of its halo. Planes that are the pixels of a shuffled map lie
-    ``woven``, pixel by pixel.
-    """
-
-    columns: int = 1
-    rows: int = 1
-    halo: Halo | None = None
-    woven: bool = False
-
-    @property
-    def is_one(self) -> bool:
-        return self.columns * self.rows == 1
-
-    @property
-    def margin(self) -> int:
-        """Texels on each side of a plane."""
-        return self.halo.width if self.halo else 0
-
-    def at(self, position: str, number: int, cell: str) -> str:
-        """Return the text of a position of a cell in the texture; ``cell`` is a cell's size."""
-        place = f"ivec2({number % self.columns}, {number // self.columns})"
-        if self.woven:
-            return f"{position} * ivec2({self.columns}, {self.rows}) + {place}"
-        return f"{position} + {place} * {cell}" if number else position
-
-
-@dataclass(frozen=True)
-class Plane:
-    """One plane of a texture that a pass saves: the texture's name, and which plane it is."""
-
-    texture: str
-    grid: Grid = Grid()
-    number: int = 0
+# Values of split textures: what the rounded value lacks is stored 2048 times as large, which keeps
+# it above the smallest 16-bit floats.
+REST = """// Returns what the 16-bit float of v lacks, 2048 times as large.
+vec4 rest(vec4 v) { return rounded_to_half((v - rounded_to_half(v)) * 2048.0); }"""
+REST_OR_ZERO = f"""// Returns what the 16-bit float of v lacks, 2048 times as large.
+vec4 rest_or_zero(vec4 v, uint {KEPT}) {{
+    return rounded_or_zero((v - rounded_or_zero(v, {KEPT})) * 2048.0, {KEPT});
+}}"""
+JOINED = """// Returns a value that is stored as a 16-bit float and 2048 times what this lacks.
+vec4 joined(vec4 rounded, vec4 rest) { return rounded + rest * 0.00048828125; }"""
 
 
 @dataclass(frozen=True)
@@ -135,7 +110,7 @@ class Bindings:
         size: the text of the width and height of one of the result's planes, an ivec2.
         grid: how the program's render targets lie in the result.
         alpha: the text of the fourth component of what the pass returns, if not the program's.
-        picture: the texture that the result is mixed with by ``STRENGTH``, if any.
+        picture: the plane that the result is mixed with by ``STRENGTH``, if any.
         grids: how planes lie in each texture that the pass binds, by its name.
     """
 
@@ -144,41 +119,10 @@ class Bindings:
     sizes: Mapping[str, tuple[str, int]]
     pixel: str
     size: str
-    grid: Grid = Grid()
+    grid: Grid = ONE_PLANE
     alpha: str = ""
-    picture: str = ""
+    picture: Plane | None = None
     grids: Mapping[str, Grid] = field(default_factory=dict)
-
-
-def side(texture: str, axis: int, grid: Grid) -> str:
-    """Return the int of the width (0) or height (1) of a texture's planes."""
-    if grid.halo:
-        return f"{texture}_plane.{SIDES[axis]}"
-    return f"int({texture}_size.{SIDES[axis]})" if grid.is_one else f"{texture}_cell.{SIDES[axis]}"
-
-
-def float_size(texture: str, grid: Grid) -> str:
-    """Return the vec2 of the size of a texture's planes."""
-    return f"vec2({texture}_plane)" if grid.halo else float_cell(texture, grid)
-
-
-def float_cell(texture: str, grid: Grid) -> str:
-    """Return the vec2 of the size of a texture's planes with their halos."""
-    return f"{texture}_size" if grid.is_one else f"vec2({texture}_cell)"
-
-
-def definitions(grids: Mapping[str, Grid], code: str) -> str:
-    """Return the definitions of what code takes for sizes of textures' planes, which are ivec2."""
-    cells, planes = [], []
-    for texture, grid in grids.items():
-        cell, is_whole = f"ivec2({texture}_size)", f"{texture}_plane" in code
-        if not grid.is_one and (f"{texture}_cell" in code or is_whole):
-            cells.append(f"#define {texture}_cell ({cell} / ivec2({grid.columns}, {grid.rows}))")
-            cell = f"{texture}_cell"
-        if is_whole:
-            planes.append(f"#define {texture}_plane ({cell} - {2 * grid.margin})")
-    lines = ["// width and height of one of the planes in a texture", *cells] if cells else []
-    return "\n".join([*lines, *(["// without the padding around it", *planes] if planes else [])])
 
 
 def both_sides(width: str, height: str) -> str:
@@ -252,18 +196,27 @@ class UserShader(GlslEs):
         if table := self._bindings.tables.get(e.texture.name):
             return f"texelFetch({table}, {self.expression(e.position)}, 0)"
         plane = self._bindings.textures[e.texture.name]
-        name, (position, level) = plane.texture, self.printed(e.position)
-        if (plane.number or plane.grid.halo) and level < LEVELS["+"]:
-            position = f"({position})"
-        if plane.grid.halo:
-            position = f"{position} + {plane.grid.margin}"
-        return f"texelFetch({name}_raw, {plane.grid.at(position, plane.number, f'{name}_cell')}, 0)"
+        position, level = self.printed(e.position)
+        moved = plane.number or plane.grid.halo or plane.grid.split
+        return plane.fetch(f"({position})" if moved and level < LEVELS["+"] else position)
 
     def write_target(self, s: WriteTarget) -> str:
         grid = self._bindings.grid
         if not grid.is_one:
             place = grid.at(OUT_PIXEL, s.target, OUT_CELL)
-            return f"imageStore(out_image, {place}, {self._rounded(self.expression(s.value))});"
+            value = self.expression(s.value)
+            if not grid.split:
+                return f"imageStore(out_image, {place}, {self._rounded(value)});"
+            beside = grid.at(OUT_PIXEL, s.target, OUT_CELL, rest=True)
+            lines = []
+            if not value.isidentifier():
+                name = f"stored_p{s.target}"
+                lines, value = [f"vec4 {name} = {value};"], name
+            lines += [
+                f"imageStore(out_image, {place}, {self._rounded(value)});",
+                f"imageStore(out_image, {beside}, {self._rounded(value, 'rest')});",
+            ]
+            return "\n".join(lines)
         value, alpha = self.expression(s.value), self._bindings.alpha
         if alpha and isinstance(s.value, Construct) and isinstance(s.value.parts[-1], Number):
             *parts, _ = map(self.expression, s.value.parts)
@@ -271,15 +224,15 @@ class UserShader(GlslEs):
         elif alpha:
             value = f"vec4({self.atom(s.value)}.rgb, {alpha})"
         if picture := self._bindings.picture:
-            original = f"texelFetch({picture}_raw, {self._bindings.pixel}, 0)"
-            value = f"mix({original}, {value}, {STRENGTH})"
+            value = f"mix({picture.fetch(self._bindings.pixel)}, {value}, {STRENGTH})"
         return f"return {self._rounded(value)};"
 
-    def _rounded(self, value: str) -> str:
+    def _rounded(self, value: str, kind: Literal["rounded", "rest"] = "rounded") -> str:
+        """Return what is stored of a value: its 16-bit float, or what this lacks."""
         halo = self._bindings.grid.halo
         if halo and halo.content == "zeros":
-            return f"rounded_or_zero({value}, {KEPT})"
-        return f"rounded_to_half({value})"
+            return f"{kind}_or_zero({value}, {KEPT})"
+        return f"rest({value})" if kind == "rest" else f"rounded_to_half({value})"
 
 
 def _clamped(
@@ -310,9 +263,14 @@ def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[st
     body = [*_start(bindings), *body]
     code = [*(glsl.constants(array) for array in program.arrays), *glsl.functions()]
     sizes = filter(None, [definitions(bindings.grids, "\n".join([*code, *body]))])
-    halo = bindings.grid.halo
-    rounded = ROUNDED_OR_ZERO if halo and halo.content == "zeros" else ROUNDED
-    return [*halves, *sizes, rounded, *code], body
+    grid = bindings.grid
+    zeros = grid.halo is not None and grid.halo.content == "zeros"
+    storing = [ROUNDED_OR_ZERO if zeros else ROUNDED]
+    if grid.split:
+        storing.append(REST_OR_ZERO if zeros else REST)
+    planes = (*bindings.textures.values(), *filter(None, [bindings.picture]))
+    joins = [JOINED] if any(plane.rest or plane.grid.split for plane in planes) else []
+    return [*halves, *sizes, *storing, *joins, *code], body
 
 
 def _start(bindings: Bindings) -> Iterator[str]:
@@ -334,7 +292,15 @@ def _start(bindings: Bindings) -> Iterator[str]:
         yield f"uint {KEPT} = {NEAREST} == {OUT_PIXEL} - {margin} ? 0xFFFFE000u : 0u;"
 
 
-def print_copy(texture: str) -> tuple[list[str], list[str]]:
-    """Return the functions and the body of a pass that copies a texture, a texel for a pixel."""
+def print_copy(texture: str, rests: bool = False) -> tuple[list[str], list[str]]:
+    """Return the functions and the body of a pass that copies a texture, a texel for a pixel.
+
+    Args:
+        texture: the player's.
+        rests: copy what the 16-bit floats of its values lack.
+    """
     at = f"(floor({texture}_pos * {texture}_size) + 0.5) * {texture}_pt"
-    return [ROUNDED], [f"return rounded_to_half({texture}_tex({at}));"]
+    texel = f"{texture}_tex({at})"
+    if rests:
+        return [ROUNDED, REST], [f"return rest({texel});"]
+    return [ROUNDED], [f"return rounded_to_half({texel});"]

@@ -18,18 +18,9 @@ import numpy as np
 
 from ...ir.ops import DepthToSpace
 from ...passes.kernel_ops import parts
-from ...records import dataclass
-from ..dialects.user_shader import (
-    STRENGTH,
-    Bindings,
-    Grid,
-    Plane,
-    both_sides,
-    float_cell,
-    float_size,
-    print_copy,
-    print_pass,
-)
+from ...records import dataclass, replace
+from ..dialects.user_shader import STRENGTH, Bindings, both_sides, print_copy, print_pass
+from ..dialects.user_shader_planes import Grid, Plane, float_cell, float_size
 from ..shader.namer import Namer
 from .expressible import TABLES, check_binds
 from .naming import PassNames
@@ -48,7 +39,7 @@ from .sizes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...ir.graph import Node
     from ...ir.types import Halo
@@ -58,6 +49,7 @@ if TYPE_CHECKING:
 
 PICTURE, HOOKED = "picture", "HOOKED"
 LUMA = "luma"  # the copy of the player's, where a network of chroma reads it
+RESTS = "_rests"  # of what the 16-bit floats of the copies lack
 SCALES = range(2, 9)  # of upscalers, for shorter code
 WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all planes
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
@@ -133,7 +125,7 @@ class Strength:
 
 
 def blocks_of(
-    files: BuildFiles, ports: Ports, strength: Strength
+    files: BuildFiles, ports: Ports, strength: Strength, split: bool
 ) -> tuple[list[Block], list[Table]]:
     """Return the blocks, and the tables that they read, of a build that has passed the checks.
 
@@ -141,14 +133,16 @@ def blocks_of(
         files: of the build.
         ports: what it reads and writes.
         strength: share of the result in what the player shows.
+        split: store each value between passes as two 16-bit floats.
 
     Raises:
         ShadergenError: SG0405 for too many textures, or sizes that players cannot compute.
     """
-    blocks = _Blocks(files.schedule, files.passes, ports, strength)
-    found = [_copy(HOOKED, PICTURE), *blocks.of(files.passes)]
+    blocks = _Blocks(files.schedule, files.passes, ports, strength, split)
+    found = [*_copies(HOOKED, PICTURE, split)]
     if ports.luma:
-        found.insert(1, _copy(LUMA.upper(), LUMA))
+        found += _copies(LUMA.upper(), LUMA, split)
+    found += blocks.of(files.passes)
     textures = {t["name"]: t for t in files.schedule["textures"]}
     tables = []
     for texture, name in blocks.tables.items():
@@ -159,10 +153,14 @@ def blocks_of(
     return found, tables
 
 
-def _copy(texture: str, name: str) -> Block:
-    functions, body = print_copy(texture)
+def _copies(texture: str, name: str, split: bool) -> Iterator[Block]:
+    """Yield the copy of a player's texture, and of what its 16-bit floats lack."""
     size = None if texture == HOOKED else (f"{texture}.w", f"{texture}.h")
-    return Block(f"copy of the {name}", [texture], name, size, [], functions, body)
+    yield Block(f"copy of the {name}", [texture], name, size, [], *print_copy(texture))
+    if split:
+        copy = print_copy(texture, rests=True)
+        what = f"rests of the {name}'s 16-bit floats"
+        yield Block(what, [texture], f"{name}{RESTS}", size, [], *copy)
 
 
 @dataclass(frozen=True)
@@ -180,21 +178,25 @@ class _Blocks:
         passes: Sequence[GpuPass],
         ports: Ports,
         strength: Strength,
+        split: bool,
     ) -> None:
         self.schedule = schedule
         self.strength = strength
         self.textures = {t["name"]: t for t in schedule["textures"]}
         self.output = ports.result
         namer = Namer()
-        self.planes = {(ports.picture, 0): Plane(PICTURE)}
+        self.split = split
+        self.picture = Plane(PICTURE, rest=PICTURE + RESTS if split else "")
+        self.planes = {(ports.picture, 0): self.picture}
         if ports.luma:
-            self.planes[ports.luma, 0] = Plane(LUMA)
+            self.planes[ports.luma, 0] = Plane(LUMA, rest=LUMA + RESTS if split else "")
         self.tables: dict[str, str] = {}  # names in the file, by texture
         self.names = PassNames(passes)
         kept = {t["name"] for t in schedule["textures"] if t["data"] is not None}
         for entry, gpu_pass in zip(schedule["passes"], passes, strict=True):
             layout = gpu_pass.node.result.type.layout
-            grid = grid_of(len(entry["writes"]), layout.halo if layout else None)
+            splits = split and entry["writes"][0]["texture"] != self.output
+            grid = grid_of(len(entry["writes"]), layout.halo if layout else None, splits)
             name = namer(self.names.saved(gpu_pass))
             for k, write in enumerate(entry["writes"]):
                 self.planes[write["texture"], write["layer"]] = Plane(name, grid, k)
@@ -223,7 +225,8 @@ class _Blocks:
         for texture, layer in reads.values():
             own = tree(self.textures[texture]["width"]), tree(self.textures[texture]["height"])
             plane = self.planes[texture, layer]
-            binds.setdefault(plane.texture, _Bound(plane.grid, own))
+            for name in filter(None, (plane.texture, plane.rest)):
+                binds.setdefault(name, _Bound(plane.grid, own))
         for name, one in reversed(binds.items()):
             bound |= sides_of(name, one.grid, *one.size)
         settings = {u["name"]: tree(u["value"][0]) for u in entry["uniforms"]}
@@ -238,13 +241,16 @@ class _Blocks:
             alpha = f"{HOOKED}_tex({HOOKED}_pos).a"
         mixes = is_last and self.strength.mixes
         if mixes:
-            binds.setdefault(PICTURE, _Bound(Grid(), (width, height)))
+            for name in filter(None, (PICTURE, self.picture.rest)):
+                binds.setdefault(name, _Bound(Grid(), (width, height)))
         check_binds(gpu_pass.node.name, len(binds) + len(set(tables.values())))
-        grid = woven(gpu_pass.node) or saved.grid
-        columns, rows, around = grid.columns, grid.rows, 2 * grid.margin
+        grid = saved.grid
+        if shuffled := woven(gpu_pass.node):
+            grid = replace(shuffled, split=grid.split)
+        columns, rows, around = grid.across, grid.rows, 2 * grid.margin
         sides = width, height  # of a plane
         if grid.woven:
-            sides = divided(width, columns), divided(height, rows)
+            sides = divided(width, grid.columns), divided(height, rows)
         across, down = WORKGROUP
         is_compute = not grid.is_one
         bindings = Bindings(
@@ -255,7 +261,7 @@ class _Blocks:
             both_sides(*(glsl(side, bound)[0] for side in sides)),
             grid,
             alpha,
-            PICTURE if mixes else "",
+            self.picture if mixes else None,
             {name: one.grid for name, one in binds.items()},
         )
         functions, body = print_pass(gpu_pass.program, bindings)
@@ -322,6 +328,11 @@ def woven(node: Node) -> Grid | None:
     return None
 
 
-def grid_of(planes: int, halo: Halo | None = None) -> Grid:
-    """Return how planes lie in a texture: in two columns; of three, a quarter stays unused."""
+def grid_of(planes: int, halo: Halo | None = None, split: bool = False) -> Grid:
+    """Return how planes lie in a texture: in two columns; of three, a quarter stays unused.
+
+    Planes that are split lie in one column, and their rests in the other.
+    """
+    if split:
+        return Grid(1, planes, halo, split=True)
     return Grid(min(planes, 2), (planes + 1) // 2, halo)

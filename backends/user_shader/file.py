@@ -63,6 +63,7 @@ def user_shader(
     strength: float = 1.0,
     live_strength: bool = False,
     luma: str | None = None,
+    split: bool = False,
 ) -> UserShader:
     """Write a build as a user shader.
 
@@ -77,6 +78,7 @@ def user_shader(
         strength: share of the result in what the player shows, 0 to 1; the rest is the picture.
         live_strength: let players that can change the strength while playing.
         luma: the name of an input of luma beside one of chroma, if there is one.
+        split: store each value between passes as two 16-bit floats.
 
     Raises:
         ShadergenError: SG0405 for what the format cannot express, SG0301 for a wrong hook or
@@ -142,7 +144,7 @@ def user_shader(
         reasons = [f"luma must be {LUMA_SCALE} times as high and wide as chroma"]
     condition, more = _condition(schedule["sizes"], size, scales, tests)
     reasons += more
-    blocks, tables = blocks_of(files, ports, share)
+    blocks, tables = blocks_of(files, ports, share, split)
     title = note(title or schedule["model"])
     header = [
         f"{title}: {_effect(hook, scales)} in {len(blocks)} passes",

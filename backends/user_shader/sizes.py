@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError
 from ..dialects.expression_printer import ATOM, LEVELS
-from ..dialects.user_shader import side
+from ..dialects.user_shader_planes import side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..dialects.user_shader import Grid
+    from ..dialects.user_shader_planes import Grid
     from ..sizes import Expression
 
 MOST_TERMS = 32  # of mpv and libplacebo

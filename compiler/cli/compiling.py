@@ -12,7 +12,7 @@ import rich_click as click
 
 from ...backends.user_shader.hooks import STAGES, UPSCALE_FROM
 from ...errors import ShadergenError, count, few
-from ..choices import EMBEDDINGS, PACKAGES
+from ..choices import CHOICES, EMBEDDINGS, PACKAGES
 from .help import command
 from .model_files import keep_making, model_argument, model_file
 from .options import compile_options, to_options
@@ -100,6 +100,15 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Input that receives the video's luma in a user shader. The other input receives chroma, "
     "half as high and wide.",
+)
+@click.option(
+    "--intermediates",
+    type=click.Choice(CHOICES["intermediates"]),
+    default="half",
+    show_default=True,
+    help="How a user shader stores values between passes, where players have textures of 16-bit "
+    "floats. split: each value as two of them, for output of 10 bits or more; needs compute "
+    "passes.",
 )
 @compile_options
 @click.option(

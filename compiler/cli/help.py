@@ -42,6 +42,7 @@ OPTION_GROUPS: dict[str, tuple[str, ...]] = {
     "Storage": ("textures", "output_encoding", "weights", "weight_format", "parameters"),
     "User shaders (--target mpv)": (
         *("hook", "upscale_from", "strength", "live_strength", "luma", "license", "preview"),
+        *("intermediates",),
     ),
     "Runtime": ("variant", "runtime", "adapter"),
     "Measuring": ("frames", "warm_up", "seconds", "no_transfer", "size"),

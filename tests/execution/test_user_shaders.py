@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,9 @@ vec4 hook() { return texelFetch(HOOKED_raw, ivec2(LUMA_pos * LUMA_size) / 2, 0);
 """
 # Of 1: three layers' results are rounded to 11 digits each.
 TOLERANCE_16 = 1e-3
+# Of 1, by channels: what FFmpeg's filter itself loses of 16-bit luma and RGB: its last texture has
+# 16-bit floats, and RGB loses twice as much even without a user shader.
+STORED = {1: 2.6e-4, 3: 8e-4}
 # How many random networks are played: RANDOM_NETWORKS=100 takes ten minutes.
 RANDOM = int(os.environ.get("RANDOM_NETWORKS", "6"))
 # Of 1, where products and sums are rounded, too. Players on OpenGL compute in 32 bits all the same.
@@ -257,6 +261,41 @@ def test_a_layer_too_large_for_constants_runs_in_ffmpeg(tmp_path):
     assert codes_apart(got, reference(model, frame / 255)) <= 1
 
 
+@pytest.mark.parametrize(
+    ("make", "channels", "scale", "size", "strength"),
+    [
+        (espcn, 1, 2, (29, 37), 1),
+        (cunny, 1, 2, (29, 37), 1),
+        (padded, 1, 1, (1, 3), 1),
+        (anime4k, 3, 2, (29, 37), 1),
+        (partial(shuffled, 64, "CRD"), 3, 2, (9, 13), 1),  # stores the pixels of blocks
+        (residual, 3, 1, (29, 37), 0.5),
+    ],
+)
+def test_split_intermediates_lose_no_digits(make, channels, scale, size, strength, tmp_path):
+    model = make()
+    shader = written(model, tmp_path, intermediates="split", strength=strength)
+
+    def wanted(picture: np.ndarray) -> np.ndarray:
+        result = reference(model, picture)
+        return result if strength == 1 else (result + picture) / 2
+
+    frame = noise(*size, channels, np.uint16)
+    got = through_filter(shader, frame, scale)
+    assert abs(got / 65535 - wanted(frame / 65535)).max() <= STORED[channels]
+    frame = noise(*size, channels)
+    assert codes_apart(through_filter(shader, frame, scale), wanted(frame / 255)) <= 1
+
+
+@pytest.mark.parametrize("output", COMPUTE)
+def test_mpv_splits_intermediates(output, tmp_path):
+    model = cunny()
+    frame = noise(29, 37, 1)
+    shader = written(model, tmp_path, intermediates="split")
+    shown = through_mpv(shader, frame.squeeze(), output, (58, 74))
+    assert codes_apart(shown[..., :1], reference(model, frame / 255)) <= 1
+
+
 def test_the_shipped_network_runs_in_ffmpeg(tmp_path):
     """It replicates the border, and its layers were trained."""
     frame = noise(29, 37, 1)
@@ -328,6 +367,15 @@ def test_trained_networks_run_in_ffmpeg(name, stage, tmp_path):
     frame = noise(*net.size, net.channels, np.uint16)
     got = through_filter(shader, frame, net.scale)
     assert abs(got / 65535 - reference_of(path, frame / 65535)).max() <= net.tolerance
+
+
+@pytest.mark.third_party
+@pytest.mark.parametrize("name", TRAINED)
+def test_trained_networks_lose_no_digits_in_split_intermediates(name, tmp_path):
+    path, net = third_party(name), TRAINED[name]
+    frame = noise(*net.size, net.channels, np.uint16)
+    got = through_filter(written(path, tmp_path, intermediates="split"), frame, net.scale)
+    assert abs(got / 65535 - reference_of(path, frame / 65535)).max() <= STORED[net.channels]
 
 
 @pytest.mark.parametrize("output", MPV)

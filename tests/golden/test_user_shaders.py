@@ -50,13 +50,22 @@ def rgb_restorer() -> Graph:
 
 
 @pytest.mark.parametrize(
-    ("make", "stage"), [(luma_x2, "fragment"), (luma_x2, "compute"), (rgb_restorer, "fragment")]
+    ("make", "form"),
+    [
+        (luma_x2, "fragment"),
+        (luma_x2, "compute"),
+        (luma_x2, "split"),
+        (rgb_restorer, "fragment"),
+    ],
 )
-def test_compiles_to(make, stage):
-    options = for_user_shader(Options(package="mpv", stage=stage))
+def test_compiles_to(make, form):
+    split = form == "split"
+    stage = "compute" if split else form
+    intermediates = "split" if split else "half"
+    options = for_user_shader(Options(package="mpv", stage=stage, intermediates=intermediates))
     _, files, _ = compile_graph(make(), options)
-    shader = user_shader(files, license="MIT")
+    shader = user_shader(files, license="MIT", split=split)
     assert parse(shader.text)
     assert validate_user_shader(shader)
-    name = make.__name__ + "_compute" * (stage == "compute")
+    name = make.__name__ + f"_{form}" * (form != "fragment")
     compare(GOLDEN / f"{name}.glsl", shader.text)

@@ -16,7 +16,7 @@ from support.user_shader_grammar import parse
 
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
-from shadergen.compiler.user_shader import for_user_shader
+from shadergen.compiler.user_shader import check_unused, for_user_shader
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,27 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path):
     assert "// license: MIT\n" in output.read_text()
     error = refusal(compile_model, ESPCN, tmp_path, Options(package="mpv"))
     assert error.code == "SG0501"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"stage": "fragment"}, "a fragment pass writes one"),
+        ({"device": "apple"}, "no compute passes"),
+        ({"precision": "auto"}, "computes in 16 bits"),
+        ({"precision": "fp16"}, "computes in 16 bits"),
+    ],
+)
+def test_split_intermediates_need_compute_passes_in_32_bits(options, why):
+    error = refusal(for_user_shader, Options(package="mpv", intermediates="split", **options))
+    assert (error.code, error.what) == ("SG0301", "--intermediates split is not supported")
+    assert why in error.why
+    assert error.help
+
+
+def test_split_intermediates_are_for_user_shaders():
+    error = refusal(check_unused, Options(intermediates="split"))
+    assert error.what == "--intermediates needs --target mpv"
 
 
 def test_only_user_shaders_and_empty_files_are_replaced(tmp_path):
