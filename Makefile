@@ -15,7 +15,7 @@
 # make cpp     check the C++ runtime at length: clang-tidy, 10,000 frames and a fuzzer under sanitizers
 # make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make docs    set everything up, write the documentation as a site into site/
-# make gallery set everything up, write the page with all shipped networks and the documents' pictures
+# make gallery install what it needs, write the page with all shipped networks and the documents' pictures
 # make clean   remove what the above left behind, the virtual environment included
 #
 # PYTHON=python3.12 chooses the Python; ARGS="-k tiling -x" goes to pytest.
@@ -85,7 +85,8 @@ costs: setup
 	@.venv/bin/python bench/startup.py $(ARGS)
 	@.venv/bin/python bench/compile_cost.py
 
-gallery: setup
+gallery:
+	@PYTHON=$(PYTHON) tools/setup.sh gallery
 	@.venv/bin/python tools/make_gallery.py $(ARGS)
 
 setup:

@@ -4,6 +4,7 @@
 #
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh demo                 only what running builds needs: no Keras, JAX or torch
+#   tools/setup.sh gallery              that, and what the gallery is made with
 #   tools/setup.sh compare              and what `make bench` compares with
 #   tools/setup.sh gpus                 and the Python packages of `make gpus`
 #   tools/setup.sh test                 and what `make test` runs builds in C++, in Rust, in
@@ -231,6 +232,12 @@ command -v "$python" > /dev/null ||
 if [ "${1:-}" = demo ]; then
     install_system_packages "$(missing_gl | tr '\n' ' ')"
     install_venv run "$light" "the demo" "half a minute"
+    exit
+fi
+if [ "${1:-}" = gallery ]; then
+    install_system_packages "$(missing_gl | tr '\n' ' ')"
+    install_venv run "$light" "the gallery" "half a minute"
+    install_venv gallery .venv/.shadergen-gallery "the gallery" "a minute"
     exit
 fi
 install_system_packages "$(missing_packages | tr '\n' ' ')"

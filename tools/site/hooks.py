@@ -40,6 +40,7 @@ GENERATED = {
 }
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 ROLE = re.compile(r":\w+:<code>[.~]*([\w.]+)</code>")
+EMPTY_HEADING = re.compile(r"<th([^>]*)></th>")
 FENCE = re.compile(r"^( *)(```+)[^\n]*\n.*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 
 
@@ -70,8 +71,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Take Sphinx's roles out of docstrings: their names stay as code."""
-    return ROLE.sub(r"<code>\1</code>", html)
+    """Take Sphinx's roles out of docstrings, and the empty headings out of tables.
+
+    Names in roles stay as code. An empty heading heads nothing, which screen readers would announce.
+    """
+    return EMPTY_HEADING.sub(r"<td\1></td>", ROLE.sub(r"<code>\1</code>", html))
 
 
 def site_link(origin: str, uri: str, link: str, repository: str) -> str:
