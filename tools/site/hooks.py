@@ -73,7 +73,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     """Take Sphinx's roles out of docstrings, and the empty headings out of tables.
 
-    Names in roles stay as code. Screen readers would announce an empty heading, which heads nothing.
+    Names in roles stay as code. Screen readers would announce empty headings, which head nothing.
     """
     return EMPTY_HEADING.sub(r"<td\1></td>", ROLE.sub(r"<code>\1</code>", html))
 
