@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 @click.option(
     "--bits",
     type=click.Choice(["8", "16"]),
-    help="Bits of the picture to write; by default those of the picture read. 16 needs .png.",
+    help="Bits of the picture to write; by default those of the picture read. 16 needs .png or "
+    ".tif.",
 )
 @click.option(
     "--tile",

@@ -153,7 +153,7 @@ def _bits(
     if network.network.output.encoding == "unorm8":
         return 8, "written in 8 bits: the build's output is 8-bit (--output-encoding unorm8)"
     if output.suffix.lower() not in DEEP:
-        return 8, "written in 8 bits: shadergen writes 16 bits to .png only"
+        return 8, "written in 8 bits: shadergen writes 16 bits to .png and .tif only"
     return 16, ""
 
 

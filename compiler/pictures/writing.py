@@ -1,4 +1,4 @@
-"""Writing pictures: PNG row by row, other formats by Pillow from memory."""
+"""Writing pictures: PNG row by row, 16-bit TIFF, other formats by Pillow from memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import ShadergenError, reason
 from .. import extras
 from .png import PngWriter
+from .tiff import TiffWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from .picture import Metadata
 
-DEEP = (".png",)  # formats of 16 bits
+DEEP = (".png", ".tif", ".tiff")  # formats of 16 bits
 OPAQUE = (".jpg", ".jpeg", ".bmp")  # formats without alpha
 OPTIONS: dict[str, dict[str, Any]] = {  # hardly any loss
     ".jpg": {"quality": 95, "subsampling": 0},
@@ -133,6 +134,8 @@ def open_writer(
     suffix = path.suffix.lower()
     if suffix == ".png":
         return PngWriter(file, size, channels, bits, metadata)
+    if bits == 16:
+        return TiffWriter(file, size, channels, metadata)
     return _Pillow(file, suffix, size, channels, metadata)
 
 

@@ -243,12 +243,13 @@ def deep_png(path: Path, pixels: np.ndarray) -> Path:
     return path
 
 
-def test_pictures_of_16_bits_lose_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_pictures_of_16_bits_lose_none(tmp_path: Path, suffix: str) -> None:
     build = build_of(proto_of("convolutions", TILE), tmp_path)
     pixels = colours(40, 50, kind=np.uint16)
     source = deep_png(tmp_path / "in.png", pixels)
-    run_file(build, source, tmp_path / "out.png")
-    found = read_picture(tmp_path / "out.png").colours
+    run_file(build, source, tmp_path / f"out.{suffix}")
+    found = read_picture(tmp_path / f"out.{suffix}").colours
     assert found.dtype == np.uint16
     wanted = expected(proto_of("convolutions", ("h", "w")), pixels).clip(0, 1) * 65535
     assert np.abs(found - wanted).max() < 2

@@ -11,6 +11,7 @@ from PIL import Image, ImageCms
 from shadergen.compiler.pictures.picture import Metadata, enlarged
 from shadergen.compiler.pictures.png import PngWriter
 from shadergen.compiler.pictures.reading import read_picture
+from shadergen.compiler.pictures.writing import open_writer
 
 ORIENTATION = 0x0112
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -46,6 +47,32 @@ def test_a_result_keeps_the_profile_that_is_of_its_colours(channels: int, kept: 
 def test_reading_keeps_the_profile(tmp_path: Path) -> None:
     Image.fromarray(PIXELS).save(tmp_path / "a.png", icc_profile=PROFILE)
     assert read_picture(tmp_path / "a.png").metadata == Metadata(PROFILE)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_tiff_files_of_16_bits_keep_them_and_the_metadata(tmp_path: Path, channels: int) -> None:
+    pytest.importorskip("av")
+    exif = Image.Exif()
+    exif[0x010F] = "Camera"
+    exif.get_ifd(0x8769)[0x9003] = "2026:01:02 03:04:05"
+    profile = PROFILE if channels > 2 else b""
+    metadata = Metadata(profile, exif.tobytes(), (300.0, 72.0))
+    random = np.random.default_rng(channels)
+    pixels = random.integers(0, 1 << 16, (23, 17, channels)).astype(np.uint16)
+    path = tmp_path / "a.tif"
+    with path.open("wb") as file:
+        writer = open_writer(file, path, (23, 17), channels, 16, metadata)
+        for first, last in ((0, 1), (1, 20), (20, 23)):
+            writer.write(pixels[first:last])
+        writer.close()
+    found = read_picture(path)
+    parts = [found.colours] if found.alpha is None else [found.colours, found.alpha]
+    written = pixels[..., [0, 0, 0, 1]] if channels == 2 else pixels
+    assert (np.concatenate(parts, axis=2) == written).all()
+    assert (found.metadata.profile, found.metadata.dpi) == (profile, (300, 72))
+    with Image.open(path) as image:
+        kept = image.getexif()
+        assert (kept[0x010F], kept.get_ifd(0x8769)[0x9003]) == ("Camera", "2026:01:02 03:04:05")
 
 
 @pytest.mark.parametrize("bits", [8, 16])
