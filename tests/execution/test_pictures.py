@@ -284,7 +284,11 @@ def test_gray_and_palettes_are_pictures_too(tmp_path: Path) -> None:
         image = Image.fromarray(colours(24, 32)).convert(mode)
         image.save(tmp_path / "in.png")
         image.convert("RGBA" if mode == "LA" else "RGB").save(tmp_path / "rgb.png")
-        run_file(build, tmp_path / "in.png", tmp_path / "out.png")
+        run = run_file(build, tmp_path / "in.png", tmp_path / "out.png")
+        said = any(
+            note.startswith("written in RGB: the picture is grey") for note in made(run).notes
+        )
+        assert said == (mode != "P")
         run_file(build, tmp_path / "rgb.png", tmp_path / "expected.png")
         assert (pixels_of(tmp_path / "out.png") == pixels_of(tmp_path / "expected.png")).all()
 

@@ -203,6 +203,32 @@ def test_a_page_compares_webgl_with_webgpu(page: Any) -> None:
         other.close()
 
 
+def test_without_webgpu_there_is_no_link_to_the_comparison(page: Any) -> None:
+    other = page.context.browser.new_page()
+    try:
+        other.add_init_script("if (navigator.gpu) navigator.gpu.requestAdapter = async () => null")
+        other.goto(page.url.partition("?")[0] + "?network=builds/4")  # which has both
+        shown(other, "builds/4")
+        assert other.inner_text("#api") == "WebGL 2"
+        assert other.is_hidden("#compare")
+    finally:
+        other.close()
+
+
+def test_the_picture_is_seen_while_a_network_gets_ready(page: Any) -> None:
+    other = page.context.browser.new_page()
+    try:
+        other.route("**/weights.bin", lambda route: None)  # which never comes
+        other.goto(page.url.partition("?")[0] + "?network=builds/0")
+        other.wait_for_selector("#progress:not([hidden])")
+        assert result(other, ".before")[..., :3].std() > 20
+        assert not other.is_visible(".line")
+        assert not other.is_visible(".after")
+        assert other.is_disabled("button[name=save]")
+    finally:
+        other.close()
+
+
 def test_the_difference_of_infinite_results_is_not_none(page: Any) -> None:
     other = page.context.browser.new_page()
     try:
