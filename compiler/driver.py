@@ -123,7 +123,7 @@ def _compile_user_shader(
         write_user_shader(shader.text, output)
     notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
     notes += stage_notes(asked, shader)
-    decisions = as_dispatched(compiled.decisions, compiled.graph, compiled.files, shader)
+    decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
     return replace(
         compiled, decisions=decisions, validated=validated, notes=notes, user_shader=shader
     )

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..backends.build_files import BuildFiles
     from ..backends.user_shader.file import UserShader
     from ..ir.graph import Graph, Value
     from ..passes.rule import Decision
@@ -248,7 +247,7 @@ def stage_notes(options: Options, shader: UserShader) -> tuple[str, ...]:
 
 
 def as_dispatched(
-    decisions: Sequence[Decision], graph: Graph, files: BuildFiles, shader: UserShader
+    decisions: Sequence[Decision], graph: Graph, shader: UserShader
 ) -> tuple[Decision, ...]:
     """Return the decisions on kernels with the stage that the file has for their passes.
 
@@ -256,9 +255,10 @@ def as_dispatched(
     """
     names = unique_names(graph.nodes)
     stages: dict[str, set[str]] = {}
-    for gpu_pass, block in zip(files.passes, shader.blocks[-len(files.passes) :], strict=True):
-        stage = "compute" if block.compute else "fragment"
-        stages.setdefault(names.get(gpu_pass.node, ""), set()).add(stage)
+    for block in shader.blocks:
+        if block.node is not None:
+            stage = "compute" if block.compute else "fragment"
+            stages.setdefault(names.get(block.node, ""), set()).add(stage)
 
     def shown(d: Decision) -> Decision:
         if d.step != STEP or d.subject not in stages:

@@ -68,16 +68,21 @@ ONE_PLANE = Grid()
 class Plane:
     """One plane of a texture that a pass saves: the texture's name, and which plane it is.
 
-    ``rest`` is the texture of what its values lack, if that is another one.
+    ``rest`` is the texture of what its values lack, if that is another one. Of a ``sampled`` plane,
+    a pass of another size reads what the sampler makes at its pixel.
     """
 
     texture: str
     grid: Grid = ONE_PLANE
     number: int = 0
     rest: str = ""
+    sampled: bool = False
 
     def fetch(self, position: str) -> str:
         """Return the text of a texel; the position binds as tightly as ``+``."""
+        if self.sampled:
+            texel, rest = (f"{name}_tex({name}_pos)" for name in (self.texture, self.rest))
+            return f"joined({texel}, {rest})" if self.rest else texel
         cell = f"{self.texture}_cell"
         if self.grid.halo:
             position = f"{position} + {self.grid.margin}"

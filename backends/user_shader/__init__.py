@@ -6,6 +6,7 @@ In the order of the data:
 - :mod:`.expressible`: refuses schedules that the format cannot express.
 - :mod:`.sizes`: sizes in the format's postfix notation, and as GLSL.
 - :mod:`.naming`: what passes, and the textures that they save, are called.
+- :mod:`.sampling`: resizes that readers sample.
 - :mod:`.blocks`: a block of the file for each GPU pass, and one that copies the picture.
 - :mod:`.file`: the text of the file.
 

@@ -20,10 +20,11 @@ from ...ir.ops import DepthToSpace
 from ...passes.kernel_ops import parts
 from ...records import dataclass, replace
 from ..dialects.user_shader import STRENGTH, Bindings, both_sides, print_copy, print_pass
-from ..dialects.user_shader_planes import Grid, Plane, float_cell, float_size
+from ..dialects.user_shader_planes import ONE_PLANE, Grid, Plane, float_cell, float_size
 from ..shader.namer import Namer
 from .expressible import TABLES, check_binds
 from .naming import PassNames
+from .sampling import sampled_resizes
 from .sizes import (
     SYMBOLS,
     Tree,
@@ -64,6 +65,7 @@ class Block:
         description: what it is, for the player's statistics.
         binds: names of the textures that it reads.
         tables: names of the textures of constants that it reads.
+        node: what it computes, unless it copies.
         save: the name of what it writes; empty for the last, which replaces the picture.
         size: width and height as the player computes them; None for those of the picture.
         compute: for a compute pass, width and height of what a workgroup writes, and then of its
@@ -82,6 +84,7 @@ class Block:
     body: Sequence[str]
     compute: tuple[int, int, int, int] | None = None
     tables: Sequence[str] = ()
+    node: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ def blocks_of(
     found = [*_copies(HOOKED, PICTURE, split)]
     if ports.luma:
         found += _copies(LUMA.upper(), LUMA, split)
-    found += blocks.of(files.passes)
+    found += blocks.all()
     textures = {t["name"]: t for t in files.schedule["textures"]}
     tables = []
     for texture, name in blocks.tables.items():
@@ -191,25 +194,34 @@ class _Blocks:
         if ports.luma:
             self.planes[ports.luma, 0] = Plane(LUMA, rest=LUMA + RESTS if split else "")
         self.tables: dict[str, str] = {}  # names in the file, by texture
-        self.names = PassNames(passes)
         kept = {t["name"] for t in schedule["textures"] if t["data"] is not None}
+        grids: dict[GpuPass, Grid] = {}
         for entry, gpu_pass in zip(schedule["passes"], passes, strict=True):
             layout = gpu_pass.node.result.type.layout
             splits = split and entry["writes"][0]["texture"] != self.output
-            grid = grid_of(len(entry["writes"]), layout.halo if layout else None, splits)
+            grids[gpu_pass] = grid_of(len(entry["writes"]), layout.halo if layout else None, splits)
+        fragments = {p for p, grid in grids.items() if grid == ONE_PLANE and not woven(p.node)}
+        self.sampled = sampled_resizes(schedule, passes, fragments)
+        self.made = [
+            (entry, gpu_pass)
+            for entry, gpu_pass in zip(schedule["passes"], passes, strict=True)
+            if entry["writes"][0]["texture"] not in self.sampled
+        ]
+        self.names = PassNames(gpu_pass for _, gpu_pass in self.made)
+        for entry, gpu_pass in self.made:
+            grid = grids[gpu_pass]
             name = namer(self.names.saved(gpu_pass))
             for k, write in enumerate(entry["writes"]):
                 self.planes[write["texture"], write["layer"]] = Plane(name, grid, k)
             for read in entry["reads"]:
                 if read["texture"] in kept and read["texture"] not in self.tables:
                     self.tables[read["texture"]] = namer(f"{name}_weights")
+        for texture, source in self.sampled.items():
+            self.planes[texture, 0] = replace(self.planes[source, 0], sampled=True)
         self.sizes: dict[Tree, str] = {s: f"{PICTURE}.{s[0]}" for s in SYMBOLS}  # for the player
 
-    def of(self, passes: Sequence[GpuPass]) -> list[Block]:
-        return [
-            self._block(entry, gpu_pass)
-            for entry, gpu_pass in zip(self.schedule["passes"], passes, strict=True)
-        ]
+    def all(self) -> list[Block]:
+        return [self._block(entry, gpu_pass) for entry, gpu_pass in self.made]
 
     def _block(self, entry: Mapping[str, Any], gpu_pass: GpuPass) -> Block:
         writes = entry["writes"]
@@ -223,7 +235,8 @@ class _Blocks:
         bound: dict[Tree, str] = {}  # sizes, as GLSL
         binds: dict[str, _Bound] = {}
         for texture, layer in reads.values():
-            own = tree(self.textures[texture]["width"]), tree(self.textures[texture]["height"])
+            t = self.textures[self.sampled.get(texture, texture)]
+            own = tree(t["width"]), tree(t["height"])
             plane = self.planes[texture, layer]
             for name in filter(None, (plane.texture, plane.rest)):
                 binds.setdefault(name, _Bound(plane.grid, own))
@@ -283,6 +296,7 @@ class _Blocks:
             body,
             (columns * across, rows * down, across, down) if is_compute else None,
             list(dict.fromkeys(tables.values())),
+            gpu_pass.node,
         )
 
     def _side(self, gpu_pass: GpuPass, which: str, size: Tree) -> str:

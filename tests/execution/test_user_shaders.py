@@ -287,6 +287,16 @@ def test_split_intermediates_lose_no_digits(make, channels, scale, size, strengt
     assert codes_apart(through_filter(shader, frame, scale), wanted(frame / 255)) <= 1
 
 
+@pytest.mark.parametrize("output", MPV)
+def test_mpv_samples_what_is_enlarged_by_two(output, tmp_path):
+    model = anime4k()
+    frame = noise(29, 37, 3)
+    shader = written(model, tmp_path)
+    assert "picture_tex(picture_pos)" in shader.read_text()
+    shown = through_mpv(shader, frame, output, (58, 74))
+    assert codes_apart(shown, reference(model, frame / 255)) <= 1
+
+
 @pytest.mark.parametrize("output", COMPUTE)
 def test_mpv_splits_intermediates(output, tmp_path):
     model = cunny()

@@ -298,6 +298,35 @@ def test_a_linear_enlargement_by_a_convolution_is_called_so():
 
 
 @pytest.mark.parametrize(
+    ("scale", "mode", "window", "samples"),
+    [
+        (2, "half_pixel", 1, True),
+        (4, "half_pixel", 1, True),
+        (3, "half_pixel", 1, False),  # shares of a third are not exact in 8 bits
+        (2, "asymmetric", 1, False),
+        (2, "half_pixel", 3, False),  # the reader also reads neighbours
+    ],
+)
+def test_a_linear_resize_by_a_power_of_two_is_sampled(scale, mode, window, samples):
+    sides = np.array([1, 1, scale, scale], np.float32)
+    resize = {"mode": "linear", "coordinate_transformation_mode": mode}
+    pads = [window // 2] * 4
+    nodes = [
+        helper.make_node("Resize", ["x", "", "s"], ["r"], name="resize", **resize),
+        helper.make_node("Resize", ["x", "", "s"], ["n"], name="nearest", mode="nearest"),
+        helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[window] * 2, pads=pads, name="p"),
+        helper.make_node("Add", ["n", "p" if window > 1 else "r"], ["y"], name="sum"),
+    ]
+    nodes = [node for node in nodes if window > 1 or node.op_type != "MaxPool"]
+    shape = [1, 1, "h", "w"]
+    shader = compiled(model_of(nodes, {"x": shape}, {"y": [None] * 4}, {"s": sides}))
+    assert ("resized1" not in shader.text) == samples
+    assert ("picture_tex(picture_pos)" in shader.text) == samples
+    assert parse(shader.text)
+    assert validate_user_shader(shader)
+
+
+@pytest.mark.parametrize(
     ("name", "wanted"),
     [
         ("/sequential/sequential.3/Relu", "sequential.3"),

@@ -1,0 +1,76 @@
+"""Linear resizes by whole factors, which passes sample in place of fetching a resized texture.
+
+Players' textures filter linearly and clamp positions to their borders, as a resize with half pixels
+at the borders does. GPUs compute shares of texels in 8 bits, which is exact where the factor is a
+power of two. A reader that adds the resized picture at its own pixel then takes one sample of the
+picture, and the resized texture is not made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...ir.dimensions import same_shape
+from ...ir.ops import Pointwise, ResizeLinear
+from ...passes.kernel_ops import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ...ir.graph import Node, Value
+    from ..gpu import GpuPass
+
+FACTORS = (2, 4, 8)  # shares of 1/4, 1/8 and 1/16, and multiples
+
+
+def sampled_resizes(
+    schedule: Mapping[str, Any], passes: Sequence[GpuPass], fragments: Collection[GpuPass]
+) -> dict[str, str]:
+    """Return the textures of resizes that need not be made, and the texture to sample for each.
+
+    Args:
+        schedule: of a build.
+        passes: of the build.
+        fragments: those that are fragment passes of one texture without a halo.
+    """
+    entries = list(zip(schedule["passes"], passes, strict=True))
+    outputs = {port["texture"] for port in schedule["outputs"]}
+    found = {}
+    for entry, resize in entries:
+        texture = entry["writes"][0]["texture"]
+        if resize not in fragments or texture in outputs or not _is_exact(resize.node):
+            continue
+        readers = [p for e, p in entries if texture in [r["texture"] for r in e["reads"]]]
+        value = resize.node.result
+        if all(p in fragments and _reads_own_pixel(p.node, value) for p in readers):
+            found[texture] = entry["reads"][0]["texture"]
+    return found
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether a node only resizes, as a sampler does, by a power of two."""
+    op = node.op
+    if not isinstance(op, ResizeLinear) or len(op.steps) != 4:
+        return False
+    if op.steps[:2] != ((1, 0, 1), (1, 0, 1)):
+        return False
+    factors = {r // p for p, _, r in op.steps[2:] if r % p == 0}
+    if len(factors) != 1 or not factors <= set(FACTORS):
+        return False
+    (scale,) = factors
+    x = node.inputs[0].shape
+    # Pixel i samples (p*i + q) / r = (i + 0.5) / scale - 0.5.
+    half_pixels = all(
+        r == p * scale and 2 * scale * q == r * (1 - scale) for p, q, r in op.steps[2:]
+    )
+    return half_pixels and same_shape(op.sizes[2:], tuple(side * scale for side in x[2:]))
+
+
+def _reads_own_pixel(node: Node, value: Value) -> bool:
+    """Whether a node reads a value, and only at the pixel that it computes."""
+    p = parts(node)
+    if value not in node.inputs or p.store:
+        return False
+    if not same_shape(value.shape[2:], node.result.shape[2:]):
+        return False
+    return isinstance(p.kernel, Pointwise) or value not in p.operands
