@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from support.forcing import forced
 
 from shadergen.compiler import cli
+from shadergen.compiler.cli import output
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,6 +52,9 @@ class Ran:
 @pytest.fixture
 def shadergen(capsys, monkeypatch):
     """Return a function that runs the command line in this process."""
+
+    # What is printed must not depend on how busy the machine is.
+    monkeypatch.setattr(output, "LOG_INTERVAL", threading.TIMEOUT_MAX)
 
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["shadergen", *map(str, arguments)])

@@ -51,8 +51,8 @@ def print_json(data: Any) -> None:
 
 
 @contextmanager
-def step_log(interval: float = LOG_INTERVAL) -> Iterator[Callable[[str], None]]:
-    """Print the step at hand to stderr in intervals of seconds; short work prints nothing.
+def step_log() -> Iterator[Callable[[str], None]]:
+    """Print the step at hand to stderr every ``LOG_INTERVAL``; short work prints nothing.
 
     A thread prints, so that one long step is seen too.
     """
@@ -63,7 +63,7 @@ def step_log(interval: float = LOG_INTERVAL) -> Iterator[Callable[[str], None]]:
         step = text
 
     def print_steps() -> None:
-        while not ended.wait(interval):
+        while not ended.wait(LOG_INTERVAL):
             echo(f"{step} ({time.monotonic() - start:.0f} s)", err=True)
 
     thread = threading.Thread(target=print_steps, daemon=True)

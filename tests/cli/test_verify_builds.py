@@ -12,7 +12,7 @@ from support import ESPCN
 from support.onnx_models import node, normal, typed_model, write
 
 from shadergen.compiler import driver
-from shadergen.compiler.cli.output import step_log
+from shadergen.compiler.cli import output
 
 pytestmark = pytest.mark.gl
 NUMPY = ("--reference", "numpy")
@@ -172,11 +172,13 @@ def test_a_size_for_a_model_of_fixed_size_says_how_to_go_on(shadergen, tmp_path)
         assert "export the model with that size" in ran.err
 
 
-def test_long_work_prints_its_steps_where_stderr_is_no_terminal(capsys):
-    with step_log(interval=0.05) as log:
+def test_long_work_prints_its_steps_where_stderr_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(output, "LOG_INTERVAL", 0.05)
+    with output.progress_line() as log:
         log("reading every tensor")
         time.sleep(0.2)
     assert re.search(r"^reading every tensor \(0 s\)$", capsys.readouterr().err, re.M)
-    with step_log(interval=60) as log:
-        log("short work")
+    monkeypatch.setattr(output, "LOG_INTERVAL", 60)
+    with output.progress_bar() as log:
+        log("short work", 1, 2)
     assert capsys.readouterr().err == ""

@@ -74,7 +74,7 @@ def test_a_browser_asks_no_other_server(site: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["index", "comparison", "tutorials/web", "cli"])
+@pytest.mark.parametrize("name", ["index", "comparison", "tutorials/web", "embedding"])
 def test_axe_finds_nothing_and_nothing_is_too_wide(site: Path, name: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     with served(site=site) as address, chromium() as browser:
