@@ -59,7 +59,7 @@ ROUNDED = f"""{WHY_ROUNDED}vec4 rounded_to_half(vec4 v) {{
 # What functions are for, by their names.
 PURPOSES = {"lane": "// Returns component i of v; some compilers move v to memory for v[i]."}
 # 16-bit types by name: what they are where a compiler has such types, as Vulkan's have, and
-# elsewhere. Functions of GLSL take them from 4.50 on.
+# elsewhere. Functions of GLSL take them from 4.50 on. Values of these types are stored as they are.
 HALF_TYPES = {
     "f16": ("float16_t", "float"),
     "f16x2": ("f16vec2", "vec2"),
@@ -73,8 +73,12 @@ HALVES = "\n".join(
         f"#if defined({EXPLICIT}) && __VERSION__ >= 450",
         f"#extension {EXPLICIT} : enable",
         *(f"#define {name} {half}" for name, (half, _) in HALF_TYPES.items()),
+        "#define stored(v) vec4(v)",
+        f"#define stored_or_zero(v, {KEPT}) ({KEPT} == 0u ? vec4(0.0) : vec4(v))",
         "#else",
         *(f"#define {name} {full}" for name, (_, full) in HALF_TYPES.items()),
+        "#define stored(v) rounded_to_half(v)",
+        f"#define stored_or_zero(v, {KEPT}) rounded_or_zero(v, {KEPT})",
         "#endif",
     )
 )
@@ -206,7 +210,7 @@ class UserShader(GlslEs):
             place = grid.at(OUT_PIXEL, s.target, OUT_CELL)
             value = self.expression(s.value)
             if not grid.split:
-                return f"imageStore(out_image, {place}, {self._rounded(value)});"
+                return f"imageStore(out_image, {place}, {self._stored(s.value)});"
             beside = grid.at(OUT_PIXEL, s.target, OUT_CELL, rest=True)
             lines = []
             if not value.isidentifier():
@@ -218,6 +222,11 @@ class UserShader(GlslEs):
             ]
             return "\n".join(lines)
         value, alpha = self.expression(s.value), self._bindings.alpha
+        if _half(s.value) is not None and not self._bindings.picture:
+            stored = self._stored(s.value)
+            if not alpha:
+                return f"return {stored};"
+            return f"return vec4({stored}.rgb, rounded_to_half(vec4({alpha})).a);"
         if alpha and isinstance(s.value, Construct) and isinstance(s.value.parts[-1], Number):
             *parts, _ = map(self.expression, s.value.parts)
             value = f"vec4({', '.join(parts)}, {alpha})"
@@ -227,12 +236,27 @@ class UserShader(GlslEs):
             value = f"mix({picture.fetch(self._bindings.pixel)}, {value}, {STRENGTH})"
         return f"return {self._rounded(value)};"
 
-    def _rounded(self, value: str, kind: Literal["rounded", "rest"] = "rounded") -> str:
-        """Return what is stored of a value: its 16-bit float, or what this lacks."""
+    def _stored(self, value: Expression) -> str:
+        """Return what is stored of a value: 16-bit types need no rounding."""
+        if (half := _half(value)) is None:
+            return self._rounded(self.expression(value))
+        return self._rounded(self.expression(half), "stored")
+
+    def _rounded(self, value: str, kind: Literal["rounded", "stored", "rest"] = "rounded") -> str:
+        """Return a value's 16-bit float, of a value of 16 bits as well, or what this lacks."""
         halo = self._bindings.grid.halo
         if halo and halo.content == "zeros":
             return f"{kind}_or_zero({value}, {KEPT})"
-        return f"rest({value})" if kind == "rest" else f"rounded_to_half({value})"
+        return f"rounded_to_half({value})" if kind == "rounded" else f"{kind}({value})"
+
+
+def _half(value: Expression) -> Expression | None:
+    """Return the value of a 16-bit type that an expression converts to 32 bits, if it does."""
+    if isinstance(value, Construct) and len(value.parts) == 1:
+        (part,) = value.parts
+        if part.type.scalar == "half" and part.type.lanes == value.type.lanes:
+            return part
+    return None
 
 
 def _clamped(

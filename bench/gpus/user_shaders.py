@@ -37,6 +37,14 @@ STAGES = ("fragment", "compute")
 SAMPLED, SAVED = "rgba8", "rgba16f"  # formats of the player's picture and of results
 MULTIPLIES = re.compile(r"^// (\d+) multiply-adds", re.MULTILINE)
 FLOAT16 = "GL_EXT_shader_explicit_arithmetic_types_float16"
+# What 16-bit types are in OpenGL ES, and a condition that holds.
+MEDIUMP = "\n".join(
+    (
+        "#define float16_t float",
+        *(f"#define f16{name} {name}" for name in ("vec2", "vec3", "vec4", "mat4")),
+        "#if 1",
+    )
+)
 BINARY: Mapping[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -194,6 +202,9 @@ def shader_of(one: HookPass, tables: Sequence[str], vulkan: bool, half: bool) ->
     read = [name for name in tables if name in one.body]
     binds = [name for name in one.binds if name not in tables]
     body = one.body if half else one.body.replace(FLOAT16, "NO_FLOAT16")
+    if half and not vulkan:  # where all floats are mediump, with the code for 16-bit types
+        body = body.replace(f"#if defined({FLOAT16}) && __VERSION__ >= 450", MEDIUMP)
+        body = body.replace(f"#extension {FLOAT16} : enable\n", "")
     main = f"void main() {{ {'' if one.block else 'color = '}hook(); }}\n"
     source = "\n".join([*_declared(one, binds, read, vulkan, half), body, main])
     formats = {f"{name}_raw": SAMPLED if name == "HOOKED" else SAVED for name in binds}
