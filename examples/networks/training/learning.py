@@ -4,7 +4,7 @@ import argparse
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import onnx
@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 AVERAGE = 0.999  # the share of the old average that each step keeps
+MUON_RATE = 0.02  # the highest learning rate of Muon
 
 
 def arguments(description: str | None, minutes: float) -> argparse.Namespace:
@@ -37,25 +38,43 @@ def train(
     *,
     minutes: float,
     rate: float,
+    hidden: Iterable[nn.Parameter] = (),
 ) -> nn.Module:
     """Train for a time and return the model with averaged weights.
+
+    Adam trains the parameters, at a learning rate of at most ``rate``. ``hidden`` are weights of
+    convolutions (channels last) that Muon trains instead (Jordan et al. 2024): it takes fewer
+    steps.
 
     The learning rate rises for 3 % of the time and then falls along a cosine, so a slow machine
     takes fewer steps and still ends at a low rate. ``measure`` describes the averaged model on
     held-out pictures; the loop prints its text and stores the weights twenty times.
     """
     average = copy.deepcopy(model).eval()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0, betas=(0.9, 0.99))
+    hidden = list(hidden)
+    by_muon = {id(weight) for weight in hidden}
+    others = [p for p in model.parameters() if id(p) not in by_muon]
+    optimizers = {torch.optim.Adam(others, lr=0, betas=(0.9, 0.99)): rate}
+    # Muon takes matrices only. These share the memory of the weights: view() refuses to copy.
+    matrices = [
+        nn.Parameter(_by_output(weight.detach()).view(len(weight), -1)) for weight in hidden
+    ]
+    if matrices:
+        optimizers[torch.optim.Muon(matrices, lr=0, weight_decay=0)] = MUON_RATE
     start, spent, shown, step = time.monotonic(), 0.0, -1, 0
     while spent < 1:
         warm = min(1, spent / 0.03)
-        for group in optimizer.param_groups:
-            group["lr"] = rate * (0.02 + 0.98 * warm * (0.5 + 0.5 * math.cos(math.pi * spent)))
+        share = 0.02 + 0.98 * warm * (0.5 + 0.5 * math.cos(math.pi * spent))
         loss = loss_of_batch(model)
-        optimizer.zero_grad(set_to_none=True)
+        model.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        for matrix, weight in zip(matrices, hidden, strict=True):
+            matrix.grad = _by_output(weight.grad).reshape(matrix.shape)
+        for optimizer, highest in optimizers.items():
+            for group in optimizer.param_groups:
+                group["lr"] = highest * share
+            optimizer.step()
         step += 1
         keep = min(AVERAGE, step / (step + 10))
         with torch.no_grad():
@@ -69,6 +88,11 @@ def train(
                 f"{min(spent, 1):4.0%} step {step} loss {loss:.5f} {measure(average)}", flush=True
             )
     return average
+
+
+def _by_output(weight: torch.Tensor) -> torch.Tensor:
+    """Return weights OIHW as OHWI, the order of their memory with channels last."""
+    return weight.permute(0, 2, 3, 1)
 
 
 def export(model: nn.Module, channels: int, names: tuple[str, str], path: Path) -> None:
