@@ -5,7 +5,8 @@
 
 Chromium runs without a screen. WebGL and WebGPU are computed by its own SwiftShader, for all alike,
 or WebGL with gl-egl by the system's OpenGL ES, which is a GPU where there is one: then --device
-webgl2-min is right for this project's build for WebGL. The others come from npm, into .build/web.
+webgl2-min is right for this project's build for WebGL. The build for WebGPU is for
+swiftshader-webgpu beside one for swiftshader, else for webgpu. The others come from npm, into .build/web.
 Each network has a page of its own. The contenders take turns of one second or one frame, after a
 frame that does not count; medians are printed. "start" is the time from the first import to the
 first result, on a page of the contender's own with an empty cache; the bytes are those fetched by
@@ -57,7 +58,8 @@ def install() -> Path:
 
 def write_model(model: Model, folder: Path, device: str) -> dict[str, Any]:
     """Write all forms of a network and its input; return what the page must know of it."""
-    for name, profile in (("webgl", device), ("webgpu", "webgpu")):
+    on_webgpu = "swiftshader-webgpu" if device == "swiftshader" else "webgpu"
+    for name, profile in (("webgl", device), ("webgpu", on_webgpu)):
         shadergen.compile_model(model.path, folder / name, device=profile, validate=False)
     (folder / "model.onnx").write_bytes(model.path.read_bytes())
     model.x.astype("<f4").tofile(folder / "x.f32")

@@ -112,8 +112,8 @@ class GlslEs(Printer):
 
     def texel(self, e: Texel) -> str:
         name = e.texture.name
-        if e.centre is not None:
-            centre = self.expression(e.centre)
+        if e.sampled_at is not None:
+            centre = self.expression(e.sampled_at)
             if e.layer is not None:
                 layer = self.expression(e.layer)
                 layer = f"{layer}.0" if isinstance(e.layer, Number) else f"float({layer})"

@@ -43,6 +43,8 @@ TESTS = {"less": "<", "less_equal": "<=", "greater": ">", "equal": "==", "not_eq
 FORMATS = {"rgba32f": "rgba32float", "rgba16f": "rgba16float", "r32f": "r32float",
            "rgba8": "rgba8unorm"}  # fmt: skip
 KINDS = {"2d": "2d", "array": "2d_array"}
+# Textures have one level of detail, so neighbours that do not sample decide nothing.
+SAMPLING = "diagnostic(off, derivative_uniformity);"
 INFINITE_BITS = "var<private> infinite_bits: u32 = 0x7F800000u;"
 VERTEX = """// A triangle that covers the viewport.
 @vertex
@@ -171,10 +173,10 @@ class _Wgsl(Printer):
         if e.texture.kind == "external":
             raise InternalError("the WGSL dialect prints no external textures")
         layer = "" if e.layer is None else f", {self.expression(e.layer)}"
-        if e.centre is not None:
+        if e.sampled_at is not None:
             self.samples = True
-            place = f"{self.expression(e.centre)}{layer}"
-            return f"textureSampleLevel({e.texture.name}, nearest, {place}, 0.0)"
+            place = f"{self.expression(e.sampled_at)}{layer}"
+            return f"textureSample({e.texture.name}, nearest, {place})"
         assert e.position is not None
         return f"textureLoad({e.texture.name}, {self.expression(e.position)}{layer}, 0)"
 
@@ -256,6 +258,7 @@ def print_program(program: Program, f16: bool = False) -> str:
     declared = [text for text, _ in bindings(program)]
     if wgsl.samples:
         declared.append(f"@group(0) @binding({len(declared)}) var nearest: sampler;")
+        head += ["", SAMPLING]
     constants = [wgsl.constants(a) for a in program.arrays if a.buffer is None]
     if program.uniforms:
         members = (f"    {name}: i32," for name in program.uniforms)

@@ -10,12 +10,12 @@ from ...ir.indexing import border
 from ...ir.ops.window import may_pad
 from ...passes.kernel_ops import keeps_padding
 from ...passes.placement.halos import holds_padding
-from ..shader.constructors import all_of, integer, intrinsic, ivec2, vec4
+from ..shader.constructors import all_of, construct, integer, intrinsic, ivec2, vec4
 from ..shader.expressions import Conditional, Variable
 from ..shader.formulas import index
 from ..shader.program import Function
 from ..shader.statements import Body
-from ..shader.types import IVEC2, VEC4
+from ..shader.types import IVEC2, UVEC2, VEC4
 from .plane_groups import PIXEL, PLANE, Group, plus
 
 if TYPE_CHECKING:
@@ -107,7 +107,11 @@ def loader(
         edge = ivec2(*size) - 1
         if beside == "padding":
             body.comment(f"Outside the map, return the padding: {pad:g}.")
-        if texture.sampled and conv.enlarged == (1, 1):
+        if texture.sampled and shader.target.wgsl:
+            # negative positions are large uints; Tint's clamp of floats looks for NaN
+            place = construct(UVEC2, wanted)
+            inside = intrinsic("min", place, construct(UVEC2, edge)).equals(place)
+        elif texture.sampled and conv.enlarged == (1, 1):
             full = shader.precision == "mediump"
             centre = body.let("centre", texture.centre(wanted), full)
             inside = centre.equals(intrinsic("clamp", centre, 0.0, 1.0))

@@ -25,7 +25,7 @@ from .formulas import Formulas
 from .program import Array, Function, Program
 from .rows import EPILOGUE_ROWS, Rows, array_length, plane_rows, rows_at
 from .statements import Body
-from .textures import whole
+from .textures import float_size, whole
 from .types import INT, IVEC2, MAT4, VEC4
 
 if TYPE_CHECKING:
@@ -154,7 +154,11 @@ class ShaderBuilder(Declarations):
             mask = self.size(f"{name}_mask", width - 1)
             shift = self.size(f"{name}_shift", width.bit_length() - 1)
             at = ivec2(i & mask, i >> shift)
-        return at, lambda place: whole(Texel(binding, place), blob.format)
+        size: Expression | None = None
+        if self.target.samples and self.stage == "fragment" and binding.unit is None:
+            height = self.size(f"{name}_height", -(-blob.count // width))
+            size = float_size(self.size(f"{name}_width", width), height)
+        return at, lambda place: whole(Texel(binding, place, size=size), blob.format)
 
     @property
     def _has_vectors(self) -> bool:

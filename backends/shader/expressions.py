@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...records import dataclass
 from .operations import FOLD, INTRINSICS, type_of
-from .types import FLOAT, INT, IVEC2, MAT4, VEC4, Type
+from .types import FLOAT, INT, IVEC2, MAT4, VEC2, VEC4, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -328,17 +328,27 @@ class Texel(Expression):
         position: an ivec2; the result is undefined outside the texture.
         layer: of an array texture.
         centre: the same position as a vec2 of 0 to 1, for sampling at texel centres.
+        size: the vec2 of a texture's width and height: ``position`` is sampled at its centre.
     """
 
     texture: TextureBinding
     position: Expression | None = None
     layer: Expression | None = None
     centre: Expression | None = None
+    size: Expression | None = None
     type: Type = field(init=False, repr=False, compare=False)
 
     @property
     def operands(self) -> tuple[Expression, ...]:
-        return tuple(e for e in (self.position, self.layer, self.centre) if e is not None)
+        parts = (self.position, self.layer, self.centre, self.size)
+        return tuple(e for e in parts if e is not None)
+
+    @property
+    def sampled_at(self) -> Expression | None:
+        """The vec2 at which the texture is sampled; None if its texel is fetched."""
+        if self.size is None or self.position is None:
+            return self.centre
+        return (Construct(VEC2, (self.position,)) + 0.5) / self.size
 
     def __post_init__(self) -> None:
         _set_type(self, VEC4)

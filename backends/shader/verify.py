@@ -144,7 +144,7 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
             fault = f"{e.name} is applied to different types"
     elif isinstance(e, Texel):
         placed = (e.position is None or e.position.type == IVEC2) and (
-            e.centre is None or e.centre.type == VEC2
+            e.sampled_at is None or e.sampled_at.type == VEC2
         )
         layered = (e.layer is not None) == (e.texture.kind == "array")
         if e.texture not in program.textures:

@@ -166,6 +166,8 @@ def webgpu_builds() -> tuple[RuntimeBuild, ...]:
         kept = {k: v for k, v in build.options.items() if k not in ("device", "glsl", "fetch")}
         stage = "fragment" if not build.compute else "auto"
         found.append(replace(build, options={"stage": stage, **kept, "device": "webgpu"}))
+    sampled = {"device": "swiftshader-webgpu", "weights": "texture"}
+    found.append(RuntimeBuild("sampled", models.residual, sampled))
     return tuple(found)
 
 

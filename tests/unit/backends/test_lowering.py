@@ -371,6 +371,27 @@ def test_samples_are_taken_by_all_invocations(zero_guard):
     assert not any(re.search(r"\? \w*\(?texture\(", text) for text in sampled)
 
 
+@pytest.mark.parametrize("device", ["swiftshader", "swiftshader-webgpu"])
+def test_draws_sample_weights_where_they_sample_maps(device):
+    x = image(1, 8, 6, 6)
+    y = conv(np.random.default_rng(0), x, 8, (3, 3), pads=(1, 1, 1, 1))
+    files = compile_graph(graph_of(y, inputs=(x,)), device=device, weights="texture")[1]
+    (text,) = (t for t in files.shaders.values() if "u_weights" in t)
+    assert "texelFetch" not in text and "textureLoad" not in text
+    (blob,) = (t for t in files.schedule["textures"] if t["packing"] == "rows")
+    assert f"({blob['width']}.0, {blob['height']}.0)" in text
+
+
+def test_wgsl_samples_without_a_level_and_tests_borders_in_uints():
+    x = image(1, 8, 6, 6)
+    y = conv(np.random.default_rng(0), x, 8, (3, 3), pads=(1, 1, 1, 1))
+    files = compile_graph(graph_of(y, inputs=(x,)), device="swiftshader-webgpu")[1]
+    (text,) = (t for t in files.shaders.values() if "u_x" in t)
+    assert "textureSample(u_x, nearest, " in text and "textureSampleLevel" not in text
+    assert "diagnostic(off, derivative_uniformity);" in text
+    assert "all(min(vec2u(p), vec2u(vec2i(6, 6) - 1)) == vec2u(p))" in text
+
+
 @pytest.mark.parametrize(
     ("options", "chained"),
     [({}, True), ({"device": "swiftshader"}, False)],
