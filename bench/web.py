@@ -6,11 +6,11 @@
 Chromium runs without a screen. WebGL and WebGPU are computed by its own SwiftShader, for all alike,
 or WebGL with gl-egl by the system's OpenGL ES, which is a GPU where there is one: then --device
 webgl2-min is right for this project's build for WebGL. The build for WebGPU is for
-swiftshader-webgpu beside one for swiftshader, else for webgpu. The others come from npm, into .build/web.
-Each network has a page of its own. The contenders take turns of one second or one frame, after a
-frame that does not count; medians are printed. "start" is the time from the first import to the
-first result, on a page of the contender's own with an empty cache; the bytes are those fetched by
-then. TensorFlow.js reads no ONNX: only ESPCN is written for it.
+swiftshader-webgpu beside one for swiftshader, else for webgpu. The others come from npm, into
+.build/web. Each network has a page of its own. The contenders take turns of one second or one
+frame, after a frame that does not count; medians are printed. "start" is the time from the first
+import to the first result, on a page of the contender's own with an empty cache; the bytes are
+those fetched by then. TensorFlow.js reads no ONNX: only ESPCN is written for it.
 """
 
 from __future__ import annotations
