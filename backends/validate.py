@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING
 from ..errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 WGSL = ".wgsl"
 F16 = "shader-f16"
-GLSLANG = "glslang", "Debian: glslang-tools"
-NAGA = "naga", "pip install wgpu, and an adapter"
+GLSLANG, NAGA = "glslang", "naga"
+SOURCES = {
+    GLSLANG: "install glslang (Debian: glslang-tools)",
+    NAGA: "pip install wgpu; it needs a GPU or a software driver of Vulkan",
+}
 EXECUTABLES = ("glslangValidator", "glslang")
 ERROR = re.compile(r"^(?:ERROR|WARNING): (?P<file>.*):(?P<line>\d+): (?P<text>.*)$")
 
 
-def compilers(shaders: Iterable[str]) -> tuple[str, str]:
-    """Return which compilers validate shaders of these paths, and what they come with."""
-    wgsl = [path.endswith(WGSL) for path in shaders]
-    needed = [GLSLANG] * (not all(wgsl)) + [NAGA] * any(wgsl)
-    names, sources = zip(*needed, strict=True)
-    return " and ".join(names), ", ".join(sources)
+def compiler_of(path: str) -> str:
+    """Return the name of the compiler that validates the shader of a path."""
+    return NAGA if path.endswith(WGSL) else GLSLANG
 
 
 def find_glslang() -> str | None:
@@ -40,7 +40,7 @@ def find_glslang() -> str | None:
     return next((path for name in EXECUTABLES if (path := shutil.which(name))), None)
 
 
-def validate(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
+def validate(shaders: Mapping[str, str], layers: Mapping[str, str]) -> dict[str, bool]:
     """Compile every shader of a build.
 
     Args:
@@ -48,15 +48,17 @@ def validate(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
         layers: path in the build's folder -> names of the model's layers, for messages.
 
     Returns:
-        False when a compiler is not installed.
+        Whether each compiler that the shaders need was there, by its name.
 
     Raises:
         InternalError: when a compiler refuses a shader: naming it, the line and the layer.
     """
-    wgsl = {path: text for path, text in shaders.items() if path.endswith(WGSL)}
-    glsl = {path: text for path, text in shaders.items() if path not in wgsl}
-    seen = not glsl or _with_glslang(glsl, layers)
-    return (not wgsl or _with_naga(wgsl, layers)) and seen
+    found: dict[str, bool] = {}
+    for name, run in ((GLSLANG, _with_glslang), (NAGA, _with_naga)):
+        own = {path: text for path, text in shaders.items() if compiler_of(path) == name}
+        if own:
+            found[name] = run(own, layers)
+    return found
 
 
 def _with_naga(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:

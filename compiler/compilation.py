@@ -68,7 +68,8 @@ class Compilation:
         graph: the graph as compiled.
         files: the build's contents.
         decisions: what each pass decided, for ``--explain``.
-        validated: whether a compiler saw the shaders.
+        validation: whether each compiler that validates the shaders was there, by its name; empty
+            if none was asked.
         notes: what else the user should know, a line each.
         calibration: what came of ``--calibrate``.
         variants: the compilations for further devices, by the names of the variants.
@@ -80,11 +81,16 @@ class Compilation:
     graph: Graph = field(repr=False)
     files: BuildFiles = field(repr=False)
     decisions: tuple[Decision, ...] = field(repr=False)
-    validated: bool
+    validation: Mapping[str, bool]
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
     variants: dict[str, Compilation] = field(default_factory=dict, repr=False)
     user_shader: UserShader | None = field(default=None, repr=False)
+
+    @property
+    def validated(self) -> bool:
+        """Whether compilers saw all shaders."""
+        return bool(self.validation) and all(self.validation.values())
 
 
 def import_model(model: Path | ModelProto, options: Options) -> Graph:
@@ -251,7 +257,7 @@ def compile_file(
     for chosen in seen.values():
         assert options.tuning is not None
         notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
-    return Compilation(output, imported, graph, files, decisions, False, notes, calibrated)
+    return Compilation(output, imported, graph, files, decisions, {}, notes, calibrated)
 
 
 def larger_graph(

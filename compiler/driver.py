@@ -74,25 +74,25 @@ def compile_model(
     if others:
         made = [variant_for(variants[name], name, c.files) for name, c in others.items()]
         files = with_variants(files, made)
-    validated = False
+    validation: dict[str, bool] = {}
     with ThreadPoolExecutor(1) as beside, explained(model, dump):
         # Weights are written while another process reads the shaders.
         reading = beside.submit(validate, *files.all_shaders()) if options.validate else None
 
         def check(folder: Path) -> None:
-            nonlocal validated
+            nonlocal validation
             for name in (None, *others):
                 check_schedule(folder, name)
             if reading is not None:
                 progress("validating shaders")
-                validated = reading.result()
+                validation = reading.result()
 
         kept += write_build(files, output, check, embed=options.embed is not None)
     notes = (*compiled.notes, *browser_notes(options, variants))
     for name, other in others.items():
         notes += tuple(f"{name}: {note}" for note in other.notes if note not in compiled.notes)
     notes += tuple(f"'{output}' held other files, which are kept in '{k}'" for k in kept)
-    return replace(compiled, files=files, validated=validated, notes=notes, variants=others)
+    return replace(compiled, files=files, validation=validation, notes=notes, variants=others)
 
 
 def _compile_user_shader(
@@ -119,13 +119,13 @@ def _compile_user_shader(
     with explained(model, dump):
         if options.validate:
             progress("validating shaders")
-        validated = options.validate and validate_user_shader(shader)
+        validation = validate_user_shader(shader) if options.validate else {}
         write_user_shader(shader.text, output)
     notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
     notes += stage_notes(asked, shader)
     decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
     return replace(
-        compiled, decisions=decisions, validated=validated, notes=notes, user_shader=shader
+        compiled, decisions=decisions, validation=validation, notes=notes, user_shader=shader
     )
 
 

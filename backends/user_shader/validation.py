@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..validate import find_glslang, validate
+from ..validate import GLSLANG, find_glslang, validate
 from .templates import templates
 
 if TYPE_CHECKING:
@@ -15,14 +15,17 @@ VERSIONS = {"330": "330 core", "450": "450 core", "300es": "300 es"}
 COMPUTE_VERSIONS = {"430": "430 core", "450": "450 core", "310es": "310 es"}
 
 
-def validate_user_shader(shader: UserShader) -> bool:
-    """Compile every pass in every language; return False when glslang is not installed.
+def validate_user_shader(shader: UserShader) -> dict[str, bool]:
+    """Compile every pass in every language.
+
+    Returns:
+        Whether glslang was there, by its name.
 
     Raises:
         InternalError: when glslang refuses a pass: naming it and the line.
     """
     if find_glslang() is None:
-        return False
+        return {GLSLANG: False}
     template = templates().get_template("user_shader_player.frag.j2")
     sources, layers = {}, {}
     for number, block in enumerate(shader.blocks):

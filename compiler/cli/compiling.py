@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from .output import (
 from .running import print_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..calibration import Calibration
     from ..compilation import Compilation
@@ -255,7 +256,6 @@ def _pixels(schedule: Mapping[str, Any], luma: str | None) -> int:
 
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
-    from ...backends.validate import compilers
     from ..inspection import peak_bytes
     from ..size_texts import at_defaults, size_lines
 
@@ -265,10 +265,8 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     size = result.files.weights.size
     textures = f"{bytes_text(peak_bytes(schedule))} of textures"
     weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
-    shaders = len(result.files.all_shaders()[0])
     if (written := result.user_shader) is not None:
-        shaders = len(written.blocks)
-        what = f"{passes_text(shaders)} on {written.hook}"
+        what = f"{passes_text(len(written.blocks))} on {written.hook}"
         work = f"{macs / _pixels(schedule, options.luma):.0f} multiply-adds per pixel"
         echo(f"{output}: {what}, {work}, {bytes_text(len(written.text))}")
     else:
@@ -281,12 +279,23 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     sizes = written.notes if written else size_lines(result.files.schedule)
     for line in (*sizes, *result.notes):
         echo(line)
-    names, sources = compilers(result.files.all_shaders()[0])
-    if result.validated:
-        accept = "accept" if " " in names else "accepts"
-        echo(f"{names} {accept} {'all ' * (shaders > 1)}{count(shaders, 'shader')}")
-    elif options.validate:
-        echo(f"shaders were not validated: install {names} ({sources})")
+    for line in _validation_lines(result):
+        echo(line)
+
+
+def _validation_lines(result: Compilation) -> Iterator[str]:
+    """Yield what each compiler says of its shaders, or how to get it."""
+    from ...backends.validate import GLSLANG, SOURCES, compiler_of
+
+    shaders = Counter(map(compiler_of, result.files.all_shaders()[0]))
+    if result.user_shader is not None:
+        shaders = Counter({GLSLANG: len(result.user_shader.blocks)})
+    for name, there in result.validation.items():
+        number = count(shaders[name], "shader")
+        if there:
+            yield f"{name} accepts {'all ' * (shaders[name] > 1)}{number}"
+        else:
+            yield f"{number} not validated by {name}: {SOURCES[name]}"
 
 
 def _print_decisions(result: Compilation) -> None:

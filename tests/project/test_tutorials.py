@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import ROOT
-from support.browser import chromium, served
+from support.browser import chromium, served, write_video
 from support.cpp_runtime import need
 from support.players import filters, require, vulkan_device
 from support.tutorials import Tutorial
@@ -51,6 +51,13 @@ def test_a_web_page_with_a_network(tmp_path: Path) -> None:
         page.goto(f"{address}/page/index.html")
         page.wait_for_function("note.textContent != 'loading'", timeout=120_000)
         assert page.inner_text("#note").startswith("640x360 on WebG")
+        page.goto(f"{address}/page/any.html")
+        page.wait_for_function("note.textContent == 'choose a file'", timeout=120_000)
+        write_video(tmp_path / "small.webm", [(200, 100, 60)] * 10)
+        for chosen, shown in (("photo.png", "640x360"), ("small.webm", "128x96")):
+            page.set_input_files("#file", tmp_path / chosen)
+            page.wait_for_function(f"note.textContent.startsWith('{shown}')", timeout=120_000)
+            assert page.locator("#video").is_visible() == chosen.endswith("webm")
 
 
 def test_a_network_in_mpv(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from support import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 SCREENSHOTS = ROOT / ".build" / "screenshots"
 INSECURE = "insecure.test"  # a name of this machine that browsers do not hold to be secure
@@ -88,3 +89,16 @@ def chromium(angle: str = "swiftshader", *more: str) -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
+
+
+def write_video(path: Path, colours: Sequence[int | tuple[int, int, int]]) -> Path:
+    """Write a video of ten frames a second and 64x48 pixels, each frame of one grey or colour."""
+    av = pytest.importorskip("av")
+    with av.open(str(path), "w") as video:
+        stream = video.add_stream("libvpx", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for colour in colours:
+            pixels = np.full((48, 64, 3), colour, np.uint8)
+            video.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, "rgb24")))
+        video.mux(stream.encode())
+    return path

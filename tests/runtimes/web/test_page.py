@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support import ESPCN
-from support.browser import SCREENSHOTS, VULKAN, chromium
+from support.browser import SCREENSHOTS, VULKAN, chromium, write_video
 from support.onnx_models import node, normal
 from support.runtime_builds import FRAGMENT, RuntimeBuild
 from support.runtime_models import Model
@@ -255,19 +255,6 @@ def test_a_file_that_is_no_picture_is_named(page: Any, tmp_path: Path) -> None:
     page.wait_for_selector("#message:not([hidden])")
     assert "notes.txt is no picture" in page.inner_text("#message")
     keep(page, "message")
-
-
-def write_video(path: Path, greys: list[int]) -> Path:
-    """Write a video of ten frames a second, of 64x48 pixels, each of one grey."""
-    av = pytest.importorskip("av")
-    with av.open(str(path), "w") as video:
-        stream = video.add_stream("libvpx", rate=10)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for grey in greys:
-            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), grey, np.uint8), "rgb24")
-            video.mux(stream.encode(frame))
-        video.mux(stream.encode())
-    return path
 
 
 def test_a_video_is_played(page: Any, tmp_path: Path) -> None:

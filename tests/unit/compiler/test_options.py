@@ -61,7 +61,7 @@ def test_a_compilation_prints_short(tmp_path: Path) -> None:
     made = shadergen.compile_model(ESPCN, tmp_path / "b", input_size="16x24", validate=False)
     assert (
         repr(made)
-        == f"CompiledModel(output={tmp_path / 'b'!r}, validated=False, notes=(), calibration=None)"
+        == f"CompiledModel(output={tmp_path / 'b'!r}, validation={{}}, notes=(), calibration=None)"
     )
 
 
