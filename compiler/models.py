@@ -48,7 +48,8 @@ def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = F
     """
     kinds = {f"{c.__module__.partition('.')[0]}.{c.__name__}" for c in type(model).__mro__}
     path = folder / _stem(model)
-    if "torch.Module" in kinds:
+    is_keras = bool({"keras.Model", "tf_keras.Model", "tensorflow.Model"} & kinds)
+    if "torch.Module" in kinds and not is_keras:  # on PyTorch, Keras models are modules, too
         return _export(model, example, path.with_suffix(".onnx"), dynamic)
     if example is not None:
         raise ShadergenError(
@@ -59,7 +60,7 @@ def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = F
         )
     if isinstance(model, (str, os.PathLike)):
         return Path(model)
-    if {"keras.Model", "tf_keras.Model", "tensorflow.Model"} & kinds:
+    if is_keras:
         path = path.with_suffix(".keras")
         with _framework("Keras", "save this model"):
             model.save(path)

@@ -140,6 +140,7 @@ async function choose(url) {
     else runner.onlost = () => ++losses <= MOST_LOSSES && choose(url);
     $("api").textContent = network.api;
     $("renderer").textContent = rendererText(network.renderer);
+    $("where").hidden = false;
     $("compare").hidden = (chosen().runs_on ?? []).length < 2 || !(await hasWebGpu());
     $("compare").href = `compare.html?network=${encodeURIComponent(url)}`;
     await show();

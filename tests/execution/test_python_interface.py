@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import fields
@@ -330,3 +333,26 @@ def test_functions_list_their_options():
     assert set(CompileOptions.__annotations__) == {f.name for f in fields(Options)} - hidden
     for function in (shadergen.compile_model, shadergen.verify):
         assert set(CompileOptions.__annotations__) < set(inspect.signature(function).parameters)
+
+
+ON_PYTORCH = """
+import keras, shadergen
+model = keras.Sequential([keras.Input((16, 24, 3)), keras.layers.Conv2D(4, 3, name="edges")])
+build = shadergen.compile_model(model, "build", validate=False)
+print(keras.backend.backend(), *build.model.inputs[0].port.axes)
+"""
+
+
+@pytest.mark.slow
+def test_a_keras_model_on_pytorch_is_a_keras_model(tmp_path):
+    environment = os.environ | {"KERAS_BACKEND": "torch"}
+    done = subprocess.run(
+        [sys.executable, "-c", ON_PYTORCH],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "torch 0 2 3 1"  # Keras' order: channels last
