@@ -25,14 +25,14 @@ else:
             cls: the class.
             frozen: see this module; others are the standard library's.
             eq: whether equal fields make equal objects. Otherwise each object equals itself only.
-            options: see ``dataclasses.dataclass``.
+            options: see ``dataclasses.dataclass``; frozen classes have no ``order``.
         """
         if not frozen:
             return dataclasses.dataclass(cls, eq=eq, **options)
 
         def made(cls: type) -> type:
             cls.__doc__ = cls.__doc__ or cls.__name__  # else its signature is taken apart for one
-            own = set(vars(cls))
+            own = {name for name, value in vars(cls).items() if value is not None}
             cls = dataclasses.dataclass(repr=False, eq=False, **options)(cls)
             methods = {"__repr__": _repr} | (_comparisons(dataclasses.fields(cls)) if eq else {})
             for name, method in methods.items():

@@ -89,9 +89,11 @@ def _with_glslang(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool
             file = Path(folder, path)
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        run = subprocess.run(
-            [glslang, *sorted(shaders)], cwd=folder, capture_output=True, text=True, check=False
-        )
+        command = [glslang, *sorted(shaders)]
+        try:
+            run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        except OSError:  # there is a file of its name, which does not run
+            return False
     if run.returncode == 0:
         return True
     current = ""

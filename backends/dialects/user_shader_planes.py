@@ -81,8 +81,7 @@ class Plane:
     def fetch(self, position: str) -> str:
         """Return the text of a texel; the position binds as tightly as ``+``."""
         if self.sampled:
-            texel, rest = (f"{name}_tex({name}_pos)" for name in (self.texture, self.rest))
-            return f"joined({texel}, {rest})" if self.rest else texel
+            return f"{self.texture}_tex({self.texture}_pos)"
         cell = f"{self.texture}_cell"
         if self.grid.halo:
             position = f"{position} + {self.grid.margin}"

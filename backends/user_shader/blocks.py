@@ -186,7 +186,7 @@ class _Blocks:
         self.schedule = schedule
         self.strength = strength
         self.textures = {t["name"]: t for t in schedule["textures"]}
-        self.output = ports.result
+        self.input, self.output = ports.picture, ports.result
         namer = Namer()
         self.split = split
         self.picture = Plane(PICTURE, rest=PICTURE + RESTS if split else "")
@@ -201,7 +201,7 @@ class _Blocks:
             splits = split and entry["writes"][0]["texture"] != self.output
             grids[gpu_pass] = grid_of(len(entry["writes"]), layout.halo if layout else None, splits)
         fragments = {p for p, grid in grids.items() if grid == ONE_PLANE and not woven(p.node)}
-        self.sampled = sampled_resizes(schedule, passes, fragments)
+        self.sampled = sampled_resizes(schedule, passes, fragments, ports.picture)
         self.made = [
             (entry, gpu_pass)
             for entry, gpu_pass in zip(schedule["passes"], passes, strict=True)
@@ -216,8 +216,8 @@ class _Blocks:
             for read in entry["reads"]:
                 if read["texture"] in kept and read["texture"] not in self.tables:
                     self.tables[read["texture"]] = namer(f"{name}_weights")
-        for texture, source in self.sampled.items():
-            self.planes[texture, 0] = replace(self.planes[source, 0], sampled=True)
+        for texture in self.sampled:
+            self.planes[texture, 0] = replace(self.picture, sampled=True)
         self.sizes: dict[Tree, str] = {s: f"{PICTURE}.{s[0]}" for s in SYMBOLS}  # for the player
 
     def all(self) -> list[Block]:
@@ -235,7 +235,7 @@ class _Blocks:
         bound: dict[Tree, str] = {}  # sizes, as GLSL
         binds: dict[str, _Bound] = {}
         for texture, layer in reads.values():
-            t = self.textures[self.sampled.get(texture, texture)]
+            t = self.textures[self.input if texture in self.sampled else texture]
             own = tree(t["width"]), tree(t["height"])
             plane = self.planes[texture, layer]
             for name in filter(None, (plane.texture, plane.rest)):

@@ -24,6 +24,7 @@ from support.picture_networks import (
     chroma_from_luma,
     cunny,
     denoiser,
+    enlarged_features,
     espcn,
     fsrcnnx,
     gated,
@@ -285,6 +286,17 @@ def test_split_intermediates_lose_no_digits(make, channels, scale, size, strengt
     assert abs(got / 65535 - wanted(frame / 65535)).max() <= STORED[channels]
     frame = noise(*size, channels)
     assert codes_apart(through_filter(shader, frame, scale), wanted(frame / 255)) <= 1
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+@pytest.mark.parametrize(
+    ("channels", "splits"), [(3, False), (8, False), (8, True)], ids=["halo", "planes", "half"]
+)
+def test_layers_that_are_enlarged_are_not_sampled(channels, splits, stage, tmp_path):
+    model = enlarged_features(channels, splits)
+    shader = written(model, tmp_path, stage=stage)
+    frame = noise(20, 24, 3)
+    assert codes_apart(through_filter(shader, frame, 2), reference(model, frame / 255)) <= 1
 
 
 @pytest.mark.parametrize("output", MPV)

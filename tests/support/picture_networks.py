@@ -182,6 +182,23 @@ def cunny() -> ModelProto:
     return net.model(2)
 
 
+def enlarged_features(channels: int, splits: bool = False) -> ModelProto:
+    """Return an upscaler of RGB that adds a layer, or its second half, enlarged linearly."""
+    net = Network(3)
+    first = second = net.conv("x", 3, channels, 3, "features")
+    if splits:
+        channels //= 2
+        sizes = net.constant("halves", np.int64([channels, channels]))
+        first, second = "first", "second"
+        net.nodes.append(helper.make_node("Split", ["features", sizes], [first, second], axis=1))
+    inner = net.add("Relu", net.conv(first, channels, 8, 3, "inner"), name="relu")
+    inner = net.conv(inner, 8, channels, 3, "deep")
+    net.enlarged(second, 2)
+    net.add("Resize", inner, "", "scales", name="nearest", mode="nearest")
+    net.conv(net.add("Add", "nearest", "enlarged", name="sum"), channels, 3, 1, "last")
+    return net.model(2)
+
+
 def upscaler(scale: int = 2) -> ModelProto:
     """Return an upscaler of RGB that adds what a linear resize gives."""
     net = Network(3)

@@ -60,6 +60,13 @@ def classes(make):
             return "own"
 
     @make(frozen=True)
+    class Alike:
+        value: int
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Alike)
+
+    @make(frozen=True)
     class Hashed:
         value: int
         rest: list[int] = field(default_factory=list, hash=False)
@@ -68,12 +75,12 @@ def classes(make):
     class Named:
         value: int
 
-    return Pair, Triple, Empty, One, Itself, Slotted, Own, Hashed, Named
+    return Pair, Triple, Empty, One, Itself, Slotted, Own, Alike, Hashed, Named
 
 
 def described(make):
     """Return what objects of all kinds do."""
-    pair, triple, empty, one, itself, slotted, own, hashed, named = classes(make)
+    pair, triple, empty, one, itself, slotted, own, alike, hashed, named = classes(make)
     objects = [
         pair(1),
         pair(1, 2),
@@ -91,6 +98,7 @@ def described(make):
         slotted(3),
         own(1),
         own(2),
+        alike(1),
         hashed(1),
         hashed(1, [2]),
         named(value=1),

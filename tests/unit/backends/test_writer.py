@@ -63,6 +63,14 @@ def test_without_glslang_nothing_is_validated(tmp_path, monkeypatch):
     assert not compiled.validated
 
 
+def test_a_glslang_that_does_not_run_is_none(tmp_path, monkeypatch):
+    broken = tmp_path / "glslangValidator"
+    broken.write_bytes(b"\x7fELF no program")
+    broken.chmod(0o755)
+    monkeypatch.setattr(validation.shutil, "which", lambda name: str(broken))
+    assert compile_model(ESPCN, tmp_path / "b", options()).validation == {"glslang": False}
+
+
 def test_validation_can_be_turned_off(tmp_path, monkeypatch):
     monkeypatch.setitem(GlslEs.BUILT_INS, "pixel", "nowhere")
     assert not compile_model(ESPCN, tmp_path / "b", options(validate=False)).validated
