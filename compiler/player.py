@@ -295,12 +295,13 @@ def _ffmpeg(
     said = run.stderr.decode(errors="replace").strip()
     if run.returncode or said:  # a shader that is refused is skipped, and FFmpeg succeeds
         lines = said.splitlines() or [f"exit status {run.returncode}"]
-        raise ShadergenError(
-            "SG0607",
-            "FFmpeg's libplacebo filter failed",
-            why=re.sub(r"^\[.*?\] ", "", lines[0]),
-            help="it needs a Vulkan driver; mesa-vulkan-drivers has one in software",
-        )
+        why, cure = re.sub(r"^\[.*?\] ", "", lines[0]), "it needs a Vulkan driver; "
+        cure += "mesa-vulkan-drivers has one in software"
+        if "'PARAM" in why:
+            cure = (
+                "compile with --strength: this FFmpeg's libplacebo is older than //!PARAM (5.233)"
+            )
+        raise ShadergenError("SG0607", "FFmpeg's libplacebo filter failed", why=why, help=cure)
     return run.stdout
 
 

@@ -130,7 +130,8 @@ def user_shader(
             "SG0301", f"--strength {strength:g} is not supported", supported="0 to 1"
         )
     share = Strength(strength, live_strength)
-    if share.mixes and any(size[side] != side for side in SYMBOLS):
+    # The result of a network that halves and doubles has the picture's size where it runs.
+    if share.mixes and any(scales[side] != 1 for side in SYMBOLS):
         option = "--live-strength" if live_strength else f"--strength {strength:g}"
         raise ShadergenError(
             "SG0301",

@@ -29,6 +29,7 @@ from support.picture_networks import (
     fsrcnnx,
     gated,
     grouped,
+    halved,
     padded,
     residual,
     save,
@@ -632,6 +633,15 @@ def test_mpv_shows_a_share_of_the_network(output, tmp_path):
     model, frame = denoiser(), noise(29, 37, 3)
     shown = through_mpv(written(model, tmp_path, strength=0.25), frame, output, (29, 37))
     assert codes_apart(shown, mixed(model, frame, 0.25)) <= 1
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+def test_a_network_that_halves_and_doubles_mixes_with_the_picture(stage, tmp_path):
+    model = halved()
+    shader = written(model, tmp_path, strength=0.5, stage=stage)
+    frame = noise(28, 36, 3)
+    wanted = (reference(model, frame / 255) + frame / 255) / 2
+    assert codes_apart(through_filter(shader, frame, 1), wanted) <= 1
 
 
 @pytest.mark.parametrize("output", [output for output in MPV if "next" not in output])

@@ -266,6 +266,16 @@ def unet() -> ModelProto:
     return net.model(1)
 
 
+def halved() -> ModelProto:
+    """Return a restorer of RGB that halves the picture and doubles the result: even sizes stay."""
+    net = Network(3)
+    half = net.add("Relu", net.conv("x", 3, 8, 3, "half"), name="relu")
+    net.nodes[0].attribute.append(helper.make_attribute("strides", [2, 2]))
+    w = net.random.normal(0, 0.3, (8, 3, 2, 2)).astype(np.float32)
+    net.add("ConvTranspose", half, net.constant("up.w", w), name="up", strides=[2, 2])
+    return net.model(1)
+
+
 def transposed() -> ModelProto:
     """Return an upscaler of luma by 3, by a transposed convolution as FSRCNN has it."""
     net = Network(1)
