@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import shutil
-import tempfile
-import weakref
-from dataclasses import field, fields
-from functools import cached_property
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from warnings import warn
 
 from ..backends.build_folder import SCHEDULE
-from ..backends.writer import check_replaceable, write_build
 from ..errors import ShadergenError, did_you_mean
-from ..records import dataclass
-from ..runtime_glue.python.loading import check_schedule
 from . import driver
-from .compilation import Compilation
+from .compiled_model import CompiledModel, TemporaryFolder
 from .device_list import parse_devices
 from .models import model_file, write_model
 from .option_parsing import invalid, parse_cut, parse_dynamic, parse_range, parse_sizes
 from .options import Options
 from .runtimes import default_device
-from .user_shader import check_writable, write_user_shader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..runtime_glue.python import Build, DeviceInfo
     from ..runtime_glue.python.webgpu import DeviceInfo as WebGpuDeviceInfo
-    from .session import Session
     from .verification import Report
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -158,124 +149,6 @@ def _lists_options(function: Function) -> Function:
     return function
 
 
-class _Folder:
-    """A temporary folder, which goes with the last object that holds this one."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="shadergen-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class CompiledModel(Compilation):
-    """A compiled model. Call it to run it.
-
-    ``build(image)`` takes and returns arrays, or pictures of Pillow (:meth:`.session.Session
-    .__call__`). The first call makes the GPU objects, which later calls use.
-
-    Attributes:
-        source: the file of the model.
-        options: how it was compiled.
-    """
-
-    source: Path = field(default_factory=Path, repr=False)
-    options: Options = field(default_factory=Options, repr=False)
-    _folder: _Folder = field(default_factory=_Folder, repr=False)  # of temporary files
-    _written: bytes = field(default=b"", repr=False)  # the schedule
-
-    @property
-    def build(self) -> Path:
-        """The folder of the build.
-
-        Raises:
-            ShadergenError: SG0605 for a user shader; SG0502 if another build is there now.
-        """
-        if self.user_shader is not None:
-            raise ShadergenError(
-                "SG0605",
-                "a user shader cannot be run or verified here",
-                why="video players run it",
-                help='compile without package="mpv"',
-            )
-        schedule = self.output / SCHEDULE
-        if not schedule.exists() or schedule.read_bytes() != self._written:
-            raise ShadergenError(
-                "SG0502",
-                f"'{self.output}' holds another build than the one that was compiled",
-                help="compile to different folders, or without a folder, and save()",
-            )
-        return self.output
-
-    @cached_property
-    def _session(self) -> Session:
-        from .session import Session
-
-        return Session(self.build)
-
-    def __call__(self, /, *inputs: Any, **named: Any) -> Any:
-        """Run the build once.
-
-        Args:
-            inputs: arrays of numpy or tensors of PyTorch, in the order of the build's inputs and in
-                the model's own shapes. The input of a network from picture to picture may be a
-                Pillow image.
-            named: inputs by their names.
-
-        Returns:
-            The output: a numpy array, or a Pillow image for a Pillow image. Several outputs are a
-            dictionary of arrays by name.
-
-        Raises:
-            ShadergenError: SG0605 for inputs that do not fit the build, SG06xx where it cannot run.
-        """
-        return self._session(*inputs, **named)
-
-    def verify(
-        self,
-        *,
-        reference: str = "auto",
-        seed: int = 0,
-        runtime: str = "auto",
-        adapter: str = "",
-    ) -> Report:
-        """Compare with a reference implementation; see :func:`verify`.
-
-        The file that the build was made from is compiled again. Changes that were made to a module
-        since then are not in it.
-        """
-        from .verification import verify_model
-
-        _ = self.build  # refuses what cannot be verified
-        return verify_model(
-            self.source, self.options, reference, seed, runtime=runtime, adapter=adapter
-        )
-
-    def save(self, output: str | Path) -> None:
-        """Write the build, or the user shader; an earlier one is replaced.
-
-        Raises:
-            ShadergenError: SG0501 when it cannot be written.
-        """
-        output = Path(output)
-        if self.user_shader is not None:
-            check_writable(output)
-            write_user_shader(self.user_shader.text, output)
-            return
-
-        def check(folder: Path) -> None:
-            for name in (None, *self.variants):
-                check_schedule(folder, name)
-
-        check_replaceable(output)
-        write_build(self.files, output, check, embed=self.options.embed is not None)
-
-    def _repr_html_(self) -> str:
-        """Return the GPU passes and their shaders, for notebooks."""
-        from .notebook import html
-
-        return html(self)
-
-
 @_lists_options
 def compile_model(
     model: Any,
@@ -300,7 +173,7 @@ def compile_model(
     if output is None:  # for this machine
         options.setdefault("device", default_device("auto"))
     made = make_options(**options)
-    folder = _Folder()
+    folder = TemporaryFolder()
     path = folder.path / "build" if output is None else Path(output).absolute()
     source = write_model(model, folder.path, example, _is_dynamic(made))
     compiled = driver.compile_model(source, path, made)

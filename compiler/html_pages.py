@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..errors import printable
-from .number_texts import bytes_text, si_text
+from ..number_texts import bytes_text, si_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment

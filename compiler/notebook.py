@@ -10,7 +10,7 @@ from .pass_table import COLUMNS, pass_cells
 from .size_texts import at_defaults
 
 if TYPE_CHECKING:
-    from .face import CompiledModel
+    from .compiled_model import CompiledModel
 
 
 def html(compiled: CompiledModel) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .number_texts import bytes_text, si_text
+from ..number_texts import bytes_text, si_text
 
 if TYPE_CHECKING:
     from .inspection import PassRow

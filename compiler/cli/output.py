@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ...errors import printable
+from ...number_texts import bytes_text as bytes_text
+from ...number_texts import passes_text as passes_text
+from ...number_texts import short_text as short_text
+from ...number_texts import si_text as si_text
 from ...records import dataclass
-from ..number_texts import bytes_text as bytes_text
-from ..number_texts import passes_text as passes_text
-from ..number_texts import short_text as short_text
-from ..number_texts import si_text as si_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

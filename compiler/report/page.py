@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ... import __version__
 from ...backends.replacing import check_own_file, replace_own_file
 from ...errors import count
+from ...number_texts import bytes_text, short_text, si_text
 from ..html_pages import script_hash, templates
-from ..number_texts import bytes_text, short_text, si_text
 from ..pass_table import COLUMNS, pass_cells
 from .details import groups, milliseconds
 from .highlighting import highlighted, lexer

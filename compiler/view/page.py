@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ... import __version__
 from ...backends.replacing import check_own_file, replace_own_file
 from ...errors import count, few
+from ...number_texts import short_text
 from ..html_pages import script_hash, templates
-from ..number_texts import short_text
 from ..own_folders import OwnFolder, png_names
 
 if TYPE_CHECKING:

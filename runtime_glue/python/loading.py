@@ -103,9 +103,7 @@ def _chosen(
     document = read_document(folder)
     entries = document.get("variants", [])
     names = [entry["name"] for entry in entries]
-    wgsl = tuple(entry["name"] for entry in entries if "wgsl" in entry)
-    generic = _at_defaults(folder, document)
-    generic = replace(generic, variants=tuple(names), wgsl_variants=wgsl)
+    generic = build_without_files(folder, document)
     if variant is not None:
         if variant not in names:
             raise ShadergenError(
@@ -130,7 +128,7 @@ def _opened(folder: Path, entry: Mapping[str, Any]) -> tuple[dict[str, Any], Bui
     path = resolve_path(folder, name)
     try:
         document = read_variant(path, name)
-        return document, replace(_at_defaults(folder, document), variant=entry["name"])
+        return document, replace(build_without_files(folder, document), variant=entry["name"])
     except ShadergenError as error:  # it lies in another file than schedule.json
         error.what = error.what.replace(SCHEDULE, name, 1)
         error.where = tuple(where.replace(SCHEDULE, name, 1) for where in error.where)
@@ -171,10 +169,19 @@ def resized(build: Build, sizes: Mapping[str, int]) -> Build:
     return replace(found, **{name: getattr(build, name) for name in kept})
 
 
-def _at_defaults(folder: Path, document: Mapping[str, Any]) -> Build:
-    """Return a document at its default sizes as a checked build without its files."""
+def build_without_files(folder: Path, document: Mapping[str, Any]) -> Build:
+    """Return a schedule at its default sizes as a checked build, without shaders and weights.
+
+    Raises:
+        ShadergenError: SG0503 if the schedule is invalid.
+    """
+    entries = document.get("variants", ())
     try:
-        return _checked(folder, document, defaults(document))
+        return replace(
+            _checked(folder, document, defaults(document)),
+            variants=tuple(entry["name"] for entry in entries),
+            wgsl_variants=tuple(entry["name"] for entry in entries if "wgsl" in entry),
+        )
     except ShadergenError as error:
         if error.code == "SG0605":
             malformed(f"the default sizes break a constraint: {error.why}")

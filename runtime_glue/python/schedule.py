@@ -12,6 +12,7 @@ import numpy as np
 
 from ...records import dataclass
 from .pixels import FORMATS, IMAGES, PLANES
+from .summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -300,6 +301,21 @@ class Build:
     variant: str = ""
     variants: tuple[str, ...] = ()
     wgsl_variants: tuple[str, ...] = ()
+
+    @property
+    def texture_bytes(self) -> int:
+        """Bytes of all textures; of those that share a slot, the largest counts."""
+        slots: dict[object, int] = {}
+        for t in self.textures.values():
+            slot = t.name if t.slot is None else t.slot
+            slots[slot] = max(slots.get(slot, 0), t.bytes)
+        return sum(slots.values())
+
+    def __repr__(self) -> str:
+        language = "WGSL" if self.requires.wgsl else f"GLSL ES {self.requires.glsl}"
+        variant = f", variant '{self.variant}'" if self.variant else ""
+        title = f"Build '{self.model}' in '{self.folder}', {language}{variant}"
+        return summary(self, title, len(self.weights))
 
     def bytes_of(self, where: Range) -> bytes:
         """Return a range of the weights."""

@@ -19,7 +19,7 @@ from support.report_pages import read_page
 
 import shadergen as package
 from shadergen.backends.devices.gpus import GPUS
-from shadergen.compiler.number_texts import bytes_text, si_text
+from shadergen.number_texts import bytes_text, si_text
 
 HOSTILE = "</script></style></template><img src=x onerror=alert(1)>\"'&{{7*7}}\u202e"
 ONLY_INSIDE = re.compile(r"#[a-z0-9-]+")

@@ -17,10 +17,12 @@ import numpy as np
 import onnx
 import pytest
 from PIL import Image
+from support import ESPCN
 from support import refusal as refused
 
 import shadergen
 from shadergen.compiler.face import CompileOptions, make_options
+from shadergen.compiler.inspection import inspect_build
 from shadergen.compiler.options import Options
 
 torch = pytest.importorskip("torch")
@@ -290,6 +292,43 @@ def test_notebooks_show_passes_with_their_shaders(build):
     assert page.count("<details>") == len(build.files.schedule["passes"])
     assert "precision highp float" in page
     assert "&lt;" not in page.partition("<table>")[0]
+
+
+def test_compiled_models_and_builds_print_what_they_take_and_cost(build, tmp_path):
+    lines = [
+        "inputs:   image 1x3x24x40",
+        "outputs:  pixel_shuffle 1x3x48x80",
+        "work:     2 GPU passes, 311 k multiply-adds",
+        "memory:   122 KiB of textures, 1.5 KiB of weights",
+    ]
+    assert repr(build).split("\n") == ["<CompiledModel 'Upscaler' for gles30>", *lines]
+    build.save(tmp_path / "saved")
+    title = f"<Build 'Upscaler' in '{tmp_path / 'saved'}', GLSL ES 300>"
+    assert repr(shadergen.load(tmp_path / "saved")).split("\n") == [title, *lines]
+
+
+def test_dynamic_builds_for_several_devices_print_sizes_and_variants(tmp_path):
+    made = shadergen.compile_model(
+        ESPCN, tmp_path / "b", device="gles30,webgpu", input_size="dynamic", validate=False
+    )
+    printed = repr(made).split("\n")
+    assert printed[0] == "<CompiledModel 'espcn_x2' for gles30>"
+    sizes = ["sizes:    height 256 (1 to 2048), width 384 (1 to 2048)", "variants: webgpu"]
+    assert printed[-2:] == repr(shadergen.load(tmp_path / "b")).split("\n")[-2:] == sizes
+    variant = shadergen.load(tmp_path / "b", variant="webgpu")
+    assert repr(variant).startswith(f"<Build 'espcn_x2' in '{tmp_path / 'b'}', WGSL, variant 'web")
+
+
+def test_the_printed_texture_memory_is_the_one_that_inspect_prints(build):
+    assert (
+        shadergen.load(build.build).texture_bytes == inspect_build(build.build).texture_bytes_peak
+    )
+
+
+def test_compiled_user_shaders_print_their_passes(upscaler, image):
+    made = shadergen.compile_model(upscaler, example=image, package="mpv", hook="MAIN")
+    title = "<CompiledModel 'Upscaler' for gles30, a user shader: 5 GPU passes on MAIN, "
+    assert repr(made).startswith(title)
 
 
 def test_user_shaders_are_files_for_players(upscaler, image, tmp_path):

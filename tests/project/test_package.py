@@ -37,7 +37,7 @@ FRONTENDS = {
     "keras": ("read", "tensors", "shapes", "layers", "ops", "importing"),
     "onnx": ("read", "operands", "shapes", "ops", "folding", "importing"),
 }
-FREE = ("errors", "records")
+FREE = ("errors", "number_texts", "records")
 OWN_NAMES = {"shadergen", *FREE, "runtime_glue", "templates", *LAYERS}
 
 

@@ -56,7 +56,7 @@ def python() -> str:
     for title, names in {
         "Compile and run": [
             "shadergen.compiler.face.compile_model",
-            "shadergen.compiler.face.CompiledModel",
+            "shadergen.compiler.compiled_model.CompiledModel",
             "shadergen.compiler.face.verify",
             "shadergen.compiler.face.run",
             "shadergen.compiler.face.load",

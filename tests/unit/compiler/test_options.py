@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support import ESPCN
 
-import shadergen
 from shadergen.compiler.face import make_options
 from shadergen.compiler.option_parsing import parse_sizes
 from shadergen.compiler.options import DEFAULT_RANGE, Options
@@ -55,14 +54,6 @@ def test_without_a_stated_range_the_compiler_relies_on_the_default() -> None:
     assert Options().input_range is None
     assert Options().target().input_range == DEFAULT_RANGE
     assert Options(input_range=(0.0, 1.0)).target().input_range == (0.0, 1.0)
-
-
-def test_a_compilation_prints_short(tmp_path: Path) -> None:
-    made = shadergen.compile_model(ESPCN, tmp_path / "b", input_size="16x24", validate=False)
-    assert (
-        repr(made)
-        == f"CompiledModel(output={tmp_path / 'b'!r}, validation={{}}, notes=(), calibration=None)"
-    )
 
 
 def test_the_earlier_name_of_an_option_is_taken_with_a_note(tmp_path: Path, shadergen: Any) -> None:

@@ -1,0 +1,154 @@
+"""What :func:`~.face.compile_model` returns: a build that is called like the model."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from dataclasses import field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..backends.build_folder import SCHEDULE
+from ..backends.writer import check_replaceable, write_build
+from ..errors import ShadergenError, printable
+from ..number_texts import bytes_text, passes_text
+from ..records import dataclass
+from ..runtime_glue.python.loading import build_without_files, check_schedule
+from ..runtime_glue.python.summary import summary
+from .compilation import Compilation
+from .options import Options
+from .user_shader import check_writable, write_user_shader
+
+if TYPE_CHECKING:
+    from .session import Session
+    from .verification import Report
+
+
+class TemporaryFolder:
+    """A temporary folder, deleted with the last object that holds this one."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="shadergen-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class CompiledModel(Compilation):
+    """A compiled model. Call it to run it.
+
+    ``build(image)`` takes and returns arrays, or pictures of Pillow (:meth:`.session.Session
+    .__call__`). The first call makes the GPU objects, which later calls use.
+
+    Attributes:
+        source: the file of the model.
+        options: how it was compiled.
+    """
+
+    source: Path = field(default_factory=Path, repr=False)
+    options: Options = field(default_factory=Options, repr=False)
+    _folder: TemporaryFolder = field(default_factory=TemporaryFolder, repr=False)
+    _written: bytes = field(default=b"", repr=False)  # the schedule
+
+    @property
+    def build(self) -> Path:
+        """The folder of the build.
+
+        Raises:
+            ShadergenError: SG0605 for a user shader; SG0502 if another build is there now.
+        """
+        if self.user_shader is not None:
+            raise ShadergenError(
+                "SG0605",
+                "a user shader cannot be run or verified here",
+                why="video players run it",
+                help='compile without package="mpv"',
+            )
+        schedule = self.output / SCHEDULE
+        if not schedule.exists() or schedule.read_bytes() != self._written:
+            raise ShadergenError(
+                "SG0502",
+                f"'{self.output}' holds another build than the one that was compiled",
+                help="compile to different folders, or without a folder, and save()",
+            )
+        return self.output
+
+    @cached_property
+    def _session(self) -> Session:
+        from .session import Session
+
+        return Session(self.build)
+
+    def __call__(self, /, *inputs: Any, **named: Any) -> Any:
+        """Run the build once.
+
+        Args:
+            inputs: arrays of numpy or tensors of PyTorch, in the order of the build's inputs and in
+                the model's own shapes. The input of a network from picture to picture may be a
+                Pillow image.
+            named: inputs by their names.
+
+        Returns:
+            The output: a numpy array, or a Pillow image for a Pillow image. Several outputs are a
+            dictionary of arrays by name.
+
+        Raises:
+            ShadergenError: SG0605 for inputs that do not fit the build, SG06xx where it cannot run.
+        """
+        return self._session(*inputs, **named)
+
+    def verify(
+        self,
+        *,
+        reference: str = "auto",
+        seed: int = 0,
+        runtime: str = "auto",
+        adapter: str = "",
+    ) -> Report:
+        """Compare with a reference implementation; see :func:`verify`.
+
+        The file that the build was made from is compiled again. Changes that were made to a module
+        since then are not in it.
+        """
+        from .verification import verify_model
+
+        _ = self.build  # refuses what cannot be verified
+        return verify_model(
+            self.source, self.options, reference, seed, runtime=runtime, adapter=adapter
+        )
+
+    def save(self, output: str | Path) -> None:
+        """Write the build, or the user shader; an earlier one is replaced.
+
+        Raises:
+            ShadergenError: SG0501 when it cannot be written.
+        """
+        output = Path(output)
+        if self.user_shader is not None:
+            check_writable(output)
+            write_user_shader(self.user_shader.text, output)
+            return
+
+        def check(folder: Path) -> None:
+            for name in (None, *self.variants):
+                check_schedule(folder, name)
+
+        check_replaceable(output)
+        write_build(self.files, output, check, embed=self.options.embed is not None)
+
+    def __repr__(self) -> str:
+        """Return a few lines: inputs, outputs, device, GPU passes, memory."""
+        schedule = self.files.schedule
+        title = f"CompiledModel '{schedule['model']}' for {self.options.device}"
+        if (written := self.user_shader) is not None:
+            what = f"{passes_text(len(written.blocks))} on {written.hook}"
+            return printable(f"<{title}, a user shader: {what}, {bytes_text(len(written.text))}>")
+        build = build_without_files(self.output, schedule)
+        return summary(build, title, schedule["weights"]["size"])
+
+    def _repr_html_(self) -> str:
+        """Return the GPU passes and their shaders, for notebooks."""
+        from .notebook import html
+
+        return html(self)
