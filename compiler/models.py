@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import re
 import tempfile
@@ -19,6 +20,8 @@ from .extras import need
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Loggers whose warnings only the exporter's authors can act on, such as that torchvision is absent.
+EXPORTERS = ("torch.onnx._internal.exporter._registration", "onnxscript", "onnx_ir")
 SUPPORTED = "a path, a torch.nn.Module, a keras.Model, or an onnx.ModelProto"
 
 
@@ -100,8 +103,7 @@ def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
     modes = [(m, m.training) for m in module.modules()]
     module.eval()
     try:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # of the exporter's own parts
+        with _without_warnings(), torch.no_grad():
             with _framework("PyTorch", "run this module on the example"):
                 # In the order of the parameters: the build's inputs are in the order of these.
                 given = inspect.signature(module.forward).bind(*(() if named else listed), **named)
@@ -121,6 +123,22 @@ def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
         for each, training in modes:
             each.training = training
     return path
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Silence warnings of the exporter's own parts; errors are raised as ever."""
+    loggers = [logging.getLogger(name) for name in EXPORTERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _dynamic_shapes(given: inspect.BoundArguments) -> dict[str, Any] | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import inspect
+import logging
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +26,7 @@ from support import refusal as refused
 import shadergen
 from shadergen.compiler.face import CompileOptions, make_options
 from shadergen.compiler.inspection import inspect_build
+from shadergen.compiler.models import EXPORTERS
 from shadergen.compiler.options import Options
 
 torch = pytest.importorskip("torch")
@@ -112,6 +116,58 @@ def test_compiling_leaves_a_module_in_its_modes(image):
     module.features.eval()
     shadergen.compile_model(module, example=image)
     assert [m.training for m in module.modules()] == [True, False, True, True]
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(4, 4, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(4)
+        self.act = torch.nn.ReLU()
+
+    def forward(self, x: Any) -> Any:
+        return x + self.act(self.norm(self.conv(x)))
+
+
+class Nested(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 4, 1)
+        self.body = torch.nn.Sequential(Block(), Block())
+
+    def forward(self, image: Any) -> Any:
+        x = self.body(self.first(image))
+        return self.body[1].act(x.abs()).mean((2, 3))
+
+
+def test_layers_have_the_names_of_modules(image):
+    module = Nested()
+    made = shadergen.compile_model(module, example=image, validate=False)
+    layers = [p["layers"] for p in made.files.schedule["passes"]]
+    assert layers[0] == ["first"]
+    assert layers[1] == ["body.0.conv+norm", "body.0.act", "body.0/add"]
+    assert layers[2][:1] == ["body.1.conv+norm"]
+    named = {re.split("[/@+]", name)[0] for found in layers for name in found}
+    assert named <= {"abs", "mean", *dict(module.named_modules())}
+    assert "body.1.act@1" in {name for found in layers for name in found}
+    first = (made.build / "shaders" / "00_first.frag").read_text()
+    assert "// first: convolution 1x1, 3 to 4 channels" in first
+    cut = shadergen.compile_model(made.source, outputs="body.0.conv+norm", validate=False)
+    block = module.eval().body[0]
+    normalised = block.norm(block.conv(module.first(image)))
+    np.testing.assert_allclose(cut(image), normalised.detach().numpy(), atol=1e-5)
+
+
+def test_what_exporters_say_of_absent_packages_is_not_printed(image, monkeypatch, caplog):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: "vision" not in name and found(name, *rest)
+    )
+    logger = logging.getLogger(EXPORTERS[0])
+    level = logger.level
+    shadergen.compile_model(Nested(), example=image, validate=False)
+    assert "torchvision" not in caplog.text
+    assert logger.level == level
 
 
 def test_sizes_follow_the_image_in_a_dynamic_build(upscaler, image):

@@ -68,7 +68,7 @@ def _imported(proto: ModelProto, folder: Path | None, name: str, request: Reques
             for names in (request.inputs, request.outputs)
         )
         request = replace(request, sizes=sizes, inputs=inputs, outputs=outputs)
-        model = check_model(part.model, folder, name)
+        model = check_model(part.model, folder, name, part.names)
         dropped = part.dropped
     check_size_names([*dropped, *(info.name for info in model.inputs)], request)
     graph = Importer(model, request).run()

@@ -67,7 +67,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "unknown operator of PyTorch": (
         changed(noted_by_pytorch, node("Relo", name="act")),
         "error[SG0201]: operator Relo is not implemented\n"
-        "  --> model.onnx: node act (Relo), PyTorch's aten.relu in head.act, inputs 1x3x6x5\n",
+        "  --> model.onnx: node head.act (Relo), PyTorch's aten.relu, inputs 1x3x6x5\n",
     ),
     "unknown domain": (
         small(node("Snake", domain="my.domain")),

@@ -16,6 +16,7 @@ from .....errors import ShadergenError, did_you_mean, nearest
 from .....records import dataclass
 from ...input_shapes import resolve_shape
 from ..read.graph_body import layer_name, needed, read_by, subgraphs
+from ..read.pytorch_origin import module_names
 from ..read.types import dimensions
 from ..shapes.inference import infer_types, tensor_type, types_by_use
 
@@ -34,11 +35,13 @@ class Part:
     Attributes:
         model: what is left.
         values: the value that each name asked for stands for.
+        names: those of nodes by their modules, as in the whole model.
         dropped: the shapes of the whole model's inputs, as far as they are known.
     """
 
     model: ModelProto
     values: Mapping[str, str]
+    names: Mapping[str, str]
     dropped: Mapping[str, tuple[int, ...]]
 
 
@@ -51,9 +54,9 @@ def cut(proto: ModelProto, request: Request) -> Part:
     Raises:
         ShadergenError: SG0301 for a name that is unknown or ambiguous, or an input of no use.
     """
-    graph = proto.graph
-    starts = {name: _value(graph, name, "inputs") for name in request.inputs}
-    ends = {name: _value(graph, name, "outputs") for name in request.outputs}
+    graph, names = proto.graph, module_names(proto.graph.node)
+    starts = {name: _value(graph, name, "inputs", names) for name in request.inputs}
+    ends = {name: _value(graph, name, "outputs", names) for name in request.outputs}
     _require_distinct(starts.values(), "inputs")
     _require_distinct(ends.values(), "outputs")
     outputs = [*ends.values()] or [o.name for o in graph.output]
@@ -92,17 +95,18 @@ def cut(proto: ModelProto, request: Request) -> Part:
     part.graph.sparse_initializer.extend(
         t for t in graph.sparse_initializer if t.values.name in wanted
     )
-    return Part(part, {**starts, **ends}, shapes)
+    return Part(part, {**starts, **ends}, names, shapes)
 
 
-def _value(graph: GraphProto, name: str, option: str) -> str:
+def _value(graph: GraphProto, name: str, option: str, names: Mapping[str, str]) -> str:
     """Return the value that a name stands for: its own, or the one result of a node."""
     values = [i.name for i in graph.input] + [t.name for t in graph.initializer]
     values += [result for node in graph.node for result in node.output if result]
     if name in values:
         return name
     nodes = [node for node in graph.node if node.name]
-    results = [r for node in nodes if node.name == name for r in node.output if r]
+    named = [n for n in graph.node if name in (n.name, names.get(next(iter(n.output), "")))]
+    results = [r for node in named for r in node.output if r]
     if len(results) == 1:
         return str(results[0])
     if results:
@@ -111,7 +115,7 @@ def _value(graph: GraphProto, name: str, option: str) -> str:
             f"--{option} names '{name}', which has {len(results)} results",
             supported=", ".join(results),
         )
-    known = dict.fromkeys([*values, *(node.name for node in nodes)])
+    known = dict.fromkeys([*values, *names.values(), *(node.name for node in nodes)])
     weights = {t.name for t in graph.initializer}
     nested = any(True for node in graph.node for _ in subgraphs(node))
     raise ShadergenError(

@@ -34,7 +34,7 @@ from ..ops.table import DATA_DEPENDENT, DOMAINS
 from ..ops.versions import modernise
 from ..read.graph_body import function_body, plain_domain, read_by
 from ..read.model import read_opsets
-from ..read.pytorch_origin import pytorch_origin
+from ..read.pytorch_origin import pytorch_operator
 from ..read.types import STRING, type_name
 from ..read.weights import read_sparse, read_tensor
 from ..shapes.declared import DeclaredShapes
@@ -137,7 +137,8 @@ class Importer:
             if isinstance(error, DynamicDimensionError):
                 error.where = ()  # the layer, which is named again here
             place = f"node {layer} ({proto.op_type})"
-            place += f", {origin}" if (origin := pytorch_origin(proto)) else ""
+            if operator := pytorch_operator(proto):
+                place += f", PyTorch's {operator}"
             place += f", inputs {', '.join(shapes)}" if shapes else ""
             if isinstance(error, OperandError):
                 error = error.of_source(place)
@@ -242,7 +243,7 @@ class Importer:
     def _definition(self, proto: NodeProto, domain: str, layer: str) -> Definition | None:
         """Return the user's definition: for this layer, for domain::Op, or for Op."""
         full = f"{domain or 'ai.onnx'}::{proto.op_type}"
-        return find(self.request.definitions, layer, full, proto.op_type)
+        return find(self.request.definitions, layer, proto.name, full, proto.op_type)
 
     def _define(self, node: OnnxNode, definition: Definition) -> Tensor:
         inputs = list(node.inputs)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
-from ..read.graph_body import graph_body, layer_name
+from ..read.graph_body import graph_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +56,7 @@ class Scope:
 
     def layer(self, node: NodeProto) -> str:
         """Return what people call a node."""
-        return self.path + layer_name(node) if self.named else self.path
+        return self.path + self.body.layer(node) if self.named else self.path
 
     def resolved(self, node: NodeProto) -> NodeProto:
         """Return a node with the attributes that it takes from a function's call."""

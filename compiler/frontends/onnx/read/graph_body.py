@@ -43,6 +43,7 @@ class Body:
         nodes: those that an output needs, operands before users.
         reads: how often each name is read: by these nodes, by graphs in them, and as an output.
         opsets: the version of each operator domain; "" is ONNX's own.
+        names: of nodes, by their first result, where they are not the file's own.
         decoded: the weights that have been asked for so far.
     """
 
@@ -53,7 +54,12 @@ class Body:
     nodes: tuple[NodeProto, ...]
     reads: Counter[str]
     opsets: Mapping[str, int]
+    names: Mapping[str, str] = field(default_factory=dict)
     decoded: dict[str, Tensor | Narrow] = field(default_factory=dict)
+
+    def layer(self, node: NodeProto) -> str:
+        """Return what people call a node."""
+        return self.names.get(next(iter(node.output), ""), "") or layer_name(node)
 
 
 def plain_domain(domain: str) -> str:
@@ -62,7 +68,7 @@ def plain_domain(domain: str) -> str:
 
 
 def layer_name(node: NodeProto) -> str:
-    """Return what people call a node: its name or, without one, its first result's."""
+    """Return what the file calls a node: its name or, without one, its first result's."""
     return node.name or next(filter(None, node.output), node.op_type)
 
 

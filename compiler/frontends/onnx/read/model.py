@@ -12,10 +12,11 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx.onnx_ml_pb2 import ModelProto
 
 from .....errors import ShadergenError
-from .....records import dataclass
+from .....records import dataclass, replace
 from ...signatures import ONNX_FIRST_FIELDS
 from .graph_body import graph_body, plain_domain, subgraphs
 from .message_sizes import check_parts
+from .pytorch_origin import module_names
 from .types import dimensions
 
 if TYPE_CHECKING:
@@ -64,13 +65,16 @@ class Model:
     proto: ModelProto
 
 
-def check_model(proto: ModelProto, folder: Path | None, name: str) -> Model:
+def check_model(
+    proto: ModelProto, folder: Path | None, name: str, names: Mapping[str, str] | None = None
+) -> Model:
     """Check a model.
 
     Args:
         proto: the model; its names are text.
         folder: where external data may lie.
         name: what to call a graph without a name.
+        names: of the nodes, by their first results; by default those of PyTorch's modules.
 
     Raises:
         ShadergenError: SG0105 when its parts contradict each other, SG0202 when its operator set
@@ -79,7 +83,8 @@ def check_model(proto: ModelProto, folder: Path | None, name: str) -> Model:
     opsets = read_opsets(proto.opset_import)
     if not opsets and proto.ir_version < 3:  # models older than operator sets
         opsets[""] = 1
-    body = graph_body(proto.graph, opsets)
+    names = module_names(proto.graph.node) if names is None else names
+    body = replace(graph_body(proto.graph, opsets), names=names)
     functions: dict[tuple[str, str, str], FunctionProto] = {}
     for f in proto.functions:
         key = plain_domain(f.domain), f.name, getattr(f, "overload", "")
