@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,22 +18,25 @@ from typing import TYPE_CHECKING
 from ..errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 WGSL = ".wgsl"
 F16 = "shader-f16"
-GLSLANG, NAGA = "glslang", "naga"
+GLSLANG, NAGA, NAGA_F16 = "glslang", "naga", f"naga with {F16}"
 SOURCES = {
     GLSLANG: "install glslang (Debian: glslang-tools)",
     NAGA: "pip install wgpu; it needs a GPU or a software driver of Vulkan",
+    NAGA_F16: f"it needs wgpu and an adapter with {F16}",
 }
 EXECUTABLES = ("glslangValidator", "glslang")
 ERROR = re.compile(r"^(?:ERROR|WARNING): (?P<file>.*):(?P<line>\d+): (?P<text>.*)$")
 
 
-def compiler_of(path: str) -> str:
-    """Return the name of the compiler that validates the shader of a path."""
-    return NAGA if path.endswith(WGSL) else GLSLANG
+def compiler_of(path: str, source: str) -> str:
+    """Return the name of the compiler that validates a shader."""
+    if not path.endswith(WGSL):
+        return GLSLANG
+    return NAGA_F16 if "enable f16;" in source else NAGA
 
 
 def find_glslang() -> str | None:
@@ -54,19 +58,25 @@ def validate(shaders: Mapping[str, str], layers: Mapping[str, str]) -> dict[str,
         InternalError: when a compiler refuses a shader: naming it, the line and the layer.
     """
     found: dict[str, bool] = {}
-    for name, run in ((GLSLANG, _with_glslang), (NAGA, _with_naga)):
-        own = {path: text for path, text in shaders.items() if compiler_of(path) == name}
+    compilers: dict[str, Callable[[Mapping[str, str], Mapping[str, str]], bool]] = {
+        GLSLANG: _with_glslang,
+        NAGA: partial(_with_naga, features=()),
+        NAGA_F16: partial(_with_naga, features=(F16,)),
+    }
+    for name, run in compilers.items():
+        own = {path: text for path, text in shaders.items() if compiler_of(path, text) == name}
         if own:
             found[name] = run(own, layers)
     return found
 
 
-def _with_naga(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool:
+def _with_naga(
+    shaders: Mapping[str, str], layers: Mapping[str, str], features: tuple[str, ...]
+) -> bool:
     try:
         wgpu = import_module("wgpu")
-        device = wgpu.gpu.request_adapter_sync().request_device_sync(
-            required_features=[F16] if any("enable f16;" in s for s in shaders.values()) else []
-        )
+        adapter = wgpu.gpu.request_adapter_sync()
+        device = adapter.request_device_sync(required_features=[*features])
     except Exception:  # wgpu's class for a machine without adapters is private
         return False
     for path, text in shaders.items():

@@ -10,6 +10,7 @@ from ..records import replace
 from .choices import PRECISIONS
 from .compilation import import_model
 from .expectations import expect
+from .frontends.input_shapes import NO_SIZE
 from .judging import joined_notes, judge
 from .random_inputs import random_inputs
 from .running import read_inputs
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from .options import Options
     from .runtimes import Build
 
-NO_SIZE = "SG0204"  # the error of a model whose size is not known
 SAME_OPTIONS = (
     "a build does not keep its options: give those of compile that change what the model computes "
     "(--inputs, --outputs, --input-value, --preprocess, --define, --zero-guard)"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ShadergenError
 from ..records import replace
 from .compilation import import_model
-from .frontends.input_shapes import model_shapes
+from .frontends.input_shapes import NO_SIZE, model_shapes
 from .pictures.picture import to_scaled_array
 from .pictures.reading import read_picture
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Graph
     from .options import Options
-
-NO_SIZE = "SG0204"  # the error of a model that leaves a size open
 
 
 def picture_input(model: Path, options: Options, path: Path) -> tuple[dict[str, NDArray[Any]], str]:

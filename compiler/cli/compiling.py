@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from dataclasses import asdict
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -287,7 +288,7 @@ def _validation_lines(result: Compilation) -> Iterator[str]:
     """Yield what each compiler says of its shaders, or how to get it."""
     from ...backends.validate import GLSLANG, SOURCES, compiler_of
 
-    shaders = Counter(map(compiler_of, result.files.all_shaders()[0]))
+    shaders = Counter(starmap(compiler_of, result.files.all_shaders()[0].items()))
     if result.user_shader is not None:
         shaders = Counter({GLSLANG: len(result.user_shader.blocks)})
     for name, there in result.validation.items():

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .request import Request
 
 
+NO_SIZE = "SG0204"  # the error of a model that leaves a size open
 FIXED = (
     "omit the size to take the model's own; shadergen run cuts larger pictures into tiles\n"
     "for another size, export the model with that size, or with dynamic height and width"

@@ -176,7 +176,7 @@ def _write_picture(
     if picture.channels == 1 and of.depth == 3:
         notes.append("written in RGB: the picture is grey, but the network's result has colours")
     metadata = picture.metadata.of_channels(3 if channels > 2 else 1)
-    check_format(output, plan.size, channels)
+    check_format(output, plan.size, channels, bits)
     try:
         with replacing_file(output) as fresh, fresh.open("wb") as file:
             writer = open_writer(file, output, plan.size, channels, bits, metadata)

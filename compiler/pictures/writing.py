@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import numpy as np
 
 from ...errors import ShadergenError, reason
+from ...number_texts import bytes_text
 from .. import extras
 from .png import PngWriter
 from .tiff import TiffWriter
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
     from .picture import Metadata
 
-DEEP = (".png", ".tif", ".tiff")  # formats of 16 bits
+TIFF = (".tif", ".tiff")
+# Offsets in a file have 32 bits. Deflate makes noise 0.03 % larger; tags take the rest.
+TIFF_BYTES = (1 << 32) - (1 << 23)
+DEEP = (".png", *TIFF)  # formats of 16 bits
 OPAQUE = (".jpg", ".jpeg", ".bmp")  # formats without alpha
 OPTIONS: dict[str, dict[str, Any]] = {  # hardly any loss
     ".jpg": {"quality": 95, "subsampling": 0},
@@ -77,8 +81,14 @@ def to_pillow(pixels: NDArray[Any]) -> Any:
     return extras.pillow().fromarray(np.ascontiguousarray(shown))
 
 
-def check_format(path: Path, size: tuple[int, int], channels: int) -> None:
-    """Refuse what a format cannot hold.
+def check_format(path: Path, size: tuple[int, int], channels: int, bits: int) -> None:
+    """Refuse what a format cannot hold, before the picture is computed.
+
+    Args:
+        path: the file's name, whose ending is the format.
+        size: height and width.
+        channels: 1 to 4.
+        bits: 8 or 16.
 
     Raises:
         ShadergenError: SG0605.
@@ -97,6 +107,14 @@ def check_format(path: Path, size: tuple[int, int], channels: int) -> None:
             "SG0605",
             f"'{path}' cannot hold {size[0]}x{size[1]} pixels",
             why=f"{suffix[1:]} holds at most {most}x{most}",
+            help="name a .png file",
+        )
+    stored = 4 if channels == 2 and bits == 16 else channels  # as TiffWriter does
+    if suffix in TIFF and (total := size[0] * size[1] * stored * bits // 8) > TIFF_BYTES:
+        raise ShadergenError(
+            "SG0605",
+            f"'{path}' cannot hold {size[0]}x{size[1]} pixels of {stored * bits} bits",
+            why=f"a TIFF file holds at most 4 GiB, and the picture has {bytes_text(total)}",
             help="name a .png file",
         )
     if suffix == ".avif":
@@ -130,7 +148,7 @@ def open_writer(
     Raises:
         ShadergenError: SG0605 when the format cannot hold the picture.
     """
-    check_format(path, size, channels)
+    check_format(path, size, channels, bits)
     suffix = path.suffix.lower()
     if suffix == ".png":
         return PngWriter(file, size, channels, bits, metadata)

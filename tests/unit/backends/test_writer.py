@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import (
@@ -69,6 +70,23 @@ def test_a_glslang_that_does_not_run_is_none(tmp_path, monkeypatch):
     broken.chmod(0o755)
     monkeypatch.setattr(validation.shutil, "which", lambda name: str(broken))
     assert compile_model(ESPCN, tmp_path / "b", options()).validation == {"glslang": False}
+
+
+def test_an_adapter_without_f16_validates_the_other_shaders(monkeypatch):
+    seen: dict[str, list[str]] = {}
+
+    def device(required_features):
+        if required_features:
+            raise RuntimeError("the adapter does not support shader-f16")
+        return SimpleNamespace(create_shader_module=lambda code: seen.setdefault("code", [code]))
+
+    adapter = SimpleNamespace(request_device_sync=device)
+    wgpu = SimpleNamespace(gpu=SimpleNamespace(request_adapter_sync=lambda: adapter))
+    monkeypatch.setattr(validation, "import_module", lambda name: wgpu)
+    shaders = {"shaders/a.wgsl": "fn main() {}", "shaders/b.wgsl": "enable f16;\nfn main() {}"}
+    found = validation.validate(shaders, {})
+    assert found == {"naga": True, "naga with shader-f16": False}
+    assert seen == {"code": ["fn main() {}"]}
 
 
 def test_validation_can_be_turned_off(tmp_path, monkeypatch):

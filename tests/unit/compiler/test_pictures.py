@@ -11,7 +11,8 @@ from PIL import Image, ImageCms
 from shadergen.compiler.pictures.picture import Metadata, enlarged
 from shadergen.compiler.pictures.png import PngWriter
 from shadergen.compiler.pictures.reading import read_picture
-from shadergen.compiler.pictures.writing import open_writer
+from shadergen.compiler.pictures.writing import check_format, open_writer
+from shadergen.errors import ShadergenError
 
 ORIENTATION = 0x0112
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -100,3 +101,17 @@ def test_rows_of_an_enlarged_picture_are_those_of_the_whole() -> None:
         whole = enlarged(pixels, (0, size[0]), size)
         bands = [enlarged(pixels, (k, min(k + 5, size[0])), size) for k in range(0, size[0], 5)]
         np.testing.assert_allclose(np.concatenate(bands), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize(("channels", "bits"), [(3, 16), (2, 16), (3, 8)])
+def test_tiff_files_beyond_4_gib_are_refused_before_they_are_computed(
+    channels: int, bits: int
+) -> None:
+    stored = 4 if channels == 2 else channels
+    rows = (1 << 32) // (30_000 * stored * bits // 8)
+    path = Path("a.tif")
+    check_format(path, (rows - 100, 30_000), channels, bits)
+    check_format(path.with_suffix(".png"), (rows, 30_000), channels, bits)
+    with pytest.raises(ShadergenError, match="a TIFF file holds at most 4 GiB") as caught:
+        check_format(path, (rows, 30_000), channels, bits)
+    assert caught.value.help == "name a .png file"

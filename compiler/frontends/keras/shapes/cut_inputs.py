@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .....errors import ShadergenError
 from .....ir.types import MAP_RANK
 from .....records import replace
+from ...input_shapes import NO_SIZE
 from ..tensors import Tensor, standard
 from .inputs import read_input
 
@@ -57,7 +58,7 @@ class CutInputs:
             size = request.sizes.get(name)
             if size is None:
                 raise _unknown_size(name, self.data_format, error) from None
-            if len(size) == 2 and error.code == "SG0204":
+            if len(size) == 2 and error.code == NO_SIZE:
                 with suppress(ShadergenError):
                     result = self._result(part, replace(request, sizes={"": size}), [])
                     if result.rank == MAP_RANK and result.axes == standard(4, self.data_format):
@@ -80,7 +81,7 @@ class CutInputs:
 
 
 def _unknown_size(name: str, data_format: str, reason: ShadergenError) -> ShadergenError:
-    if reason.code == "SG0204":
+    if reason.code == NO_SIZE:
         say = f"give its height and width, for example --inputs {name}=45x80, or give --input-size"
     else:
         example = "1x45x80x64" if data_format == "channels_last" else "1x64x45x80"
