@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .runtimes import Build
 
 SAME_OPTIONS = (
-    "a build does not keep its options: give those of compile that change what the model computes "
+    "the options of compile are not kept: give those that change what the model computes "
     "(--inputs, --outputs, --input-value, --preprocess, --define, --zero-guard)"
 )
 
@@ -113,15 +113,25 @@ def _imported(model: Path, options: Options, build: Build, folder: Path) -> Grap
     except ShadergenError as error:
         if error.code != NO_SIZE:
             raise
-        raise _other_model(folder, "input", [p.name for p in build.inputs], error.what) from None
+    # The build's inputs have sizes, so the model has another one.
+    try:
+        any_size = replace(options, array_shapes={}, dynamic=True)
+        names = [i.name for i in import_model(model, any_size).inputs]
+    except ShadergenError:
+        names = []
+    raise _other_model(folder, "input", [p.name for p in build.inputs], names)
 
 
-def _other_model(folder: Path, kind: str, names: Iterable[str], found: str) -> ShadergenError:
-    """Return the error of a build that was not made of the model."""
+def _other_model(
+    folder: Path, kind: str, names: Iterable[str], own: Iterable[str]
+) -> ShadergenError:
+    """Return the error of a build that was not made of the model, by inputs or by outputs."""
+    ours, theirs = sorted(names), sorted(own)
+    why = f"the build has the {kind}{'s' * (len(ours) > 1)} {few(ours)}, the model "
     return ShadergenError(
         "SG0605",
         f"'{folder}' is not a build of this model",
-        why=f"the build has the {kind} {few(sorted(names))}; {found}",
+        why=why + (f"has {few(theirs)}" if theirs else "has others"),
         help=f"if it is the right model: {SAME_OPTIONS}",
     )
 
@@ -146,7 +156,7 @@ def _check_ports(build: Build, graph: Graph, folder: Path) -> None:
     ):
         names, expected = {p.name for p in ports}, [label(value.name) for value in own]
         if names != set(expected):
-            raise _other_model(folder, kind, names, f"the model has {few(sorted(expected))}")
+            raise _other_model(folder, kind, names, expected)
 
 
 def _encoded(graph: Graph, build: Build) -> list[Output]:

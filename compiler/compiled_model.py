@@ -61,9 +61,10 @@ class CompiledModel(Compilation):
         if self.user_shader is not None:
             raise ShadergenError(
                 "SG0605",
-                "a user shader cannot be run or verified here",
+                "a user shader cannot be called",
                 why="video players run it",
-                help='compile without package="mpv"',
+                help='compile without target="mpv"; or save("net.glsl"), then: shadergen run '
+                "net.glsl photo.png -o out.png",
             )
         schedule = self.output / SCHEDULE
         if not schedule.exists() or schedule.read_bytes() != self._written:
@@ -73,6 +74,21 @@ class CompiledModel(Compilation):
                 help="compile to different folders, or without a folder, and save()",
             )
         return self.output
+
+    @property
+    def text(self) -> str:
+        """The text of the user shader.
+
+        Raises:
+            ShadergenError: SG0605 for a build, which is a folder.
+        """
+        if self.user_shader is None:
+            raise ShadergenError(
+                "SG0605",
+                "the compiled model is a build, not a user shader",
+                help='compile with target="mpv"',
+            )
+        return self.user_shader.text
 
     @cached_property
     def _session(self) -> Session:
@@ -109,10 +125,23 @@ class CompiledModel(Compilation):
         """Compare with a reference implementation; see :func:`verify`.
 
         The file that the build was made from is compiled again. Changes that were made to a module
-        since then are not in it.
+        since then are not in it. FFmpeg's libplacebo filter renders a user shader.
+
+        Raises:
+            ShadergenError: as :func:`verify`.
         """
+        from .player.verification import verify_user_shader
         from .verification import verify_model
 
+        if self.user_shader is not None:
+            if runtime != "auto" or adapter:
+                raise ShadergenError(
+                    "SG0301", "a user shader takes no runtime or adapter", why="FFmpeg runs it"
+                )
+            folder = TemporaryFolder()
+            shader = folder.path / "net.glsl"
+            self.save(shader)
+            return verify_user_shader(self.source, shader, self.options, reference, seed)
         _ = self.build  # refuses what cannot be verified
         return verify_model(
             self.source, self.options, reference, seed, runtime=runtime, adapter=adapter

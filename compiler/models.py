@@ -96,7 +96,9 @@ def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
     import torch
 
     def tensor(value: Any) -> Any:
-        return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+        value = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+        # PyTorch cannot export with an example that is a part of another tensor.
+        return value.contiguous() if isinstance(value, torch.Tensor) else value
 
     named = example if isinstance(example, dict) else {}
     listed = example if isinstance(example, (tuple, list)) else (example,)

@@ -39,7 +39,7 @@ def picture_input(model: Path, options: Options, path: Path) -> tuple[dict[str, 
             take one picture; others as :func:`~.compilation.import_model`.
     """
     picture = read_picture(path)
-    shapes = model_shapes((graph := _imported(model, options, picture.size)).inputs)
+    shapes = model_shapes((graph := import_at_size(model, options, picture.size)).inputs)
     if len(shapes) != 1:
         raise ShadergenError(
             "SG0605",
@@ -51,8 +51,12 @@ def picture_input(model: Path, options: Options, path: Path) -> tuple[dict[str, 
     return {name: array}, note
 
 
-def _imported(model: Path, options: Options, size: tuple[int, int]) -> Graph:
-    """Return a model at its own size, or else at this one."""
+def import_at_size(model: Path, options: Options, size: tuple[int, int]) -> Graph:
+    """Return a model at its own size or that of the options; if neither states one, at this.
+
+    Raises:
+        ShadergenError: as :func:`~.compilation.import_model`.
+    """
     own = options.dynamic if isinstance(options.dynamic, tuple) else None
     fixed = replace(options, dynamic=None)
     if own is not None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..calibration import Calibration
     from ..compilation import Compilation
     from ..options import Options
-    from ..player import Shown
+    from ..player.pictures import Shown
 
 
 @command(
@@ -227,12 +227,12 @@ def _compile(
 
 def _preview(shader: Path, picture: Path) -> tuple[Shown, Path]:
     """Run a user shader on a picture; return also where the result is."""
-    from ..player import show
+    from ..player.pictures import show_picture
 
     path = shader.with_suffix(".preview.png")
     with progress_line() as progress:
         progress("running in FFmpeg")
-        return show(shader, picture, path), path
+        return show_picture(shader, picture, path), path
 
 
 def _print_calibration(found: Calibration) -> None:

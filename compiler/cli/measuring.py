@@ -79,7 +79,7 @@ def bench(
     User shaders (.glsl), hand-written ones too, are measured in FFmpeg's libplacebo filter instead.
     Each is compared with plain scaling to the same size.
     """
-    from ..player import is_user_shader
+    from ..player.outline import is_user_shader
 
     if any(map(is_user_shader, builds)):
         _bench_user_shaders(builds, json_file, frames, size)
@@ -110,7 +110,8 @@ def _bench_user_shaders(
     shaders: tuple[Path, ...], json_file: Path | None, frames: int, size: str | None
 ) -> None:
     """Measure user shaders; options of builds have no meaning for them, and are refused."""
-    from ..player import is_user_shader, measure
+    from ..player.measuring import measure
+    from ..player.outline import is_user_shader
 
     for name in ("chart", "warm_up", "seconds", "no_transfer", "runtime", "adapter"):
         if is_given(name):

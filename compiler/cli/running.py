@@ -26,7 +26,7 @@ from .output import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..player import Shown
+    from ..player.pictures import Shown
     from ..running import Run
 
 
@@ -97,7 +97,7 @@ def run(
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
-    from ..player import is_user_shader
+    from ..player.outline import is_user_shader
     from ..running import run_file
 
     if is_user_shader(build):
@@ -187,11 +187,11 @@ def _shared_notes(result: Run) -> Iterator[str]:
 
 
 def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
-    from ..player import show
+    from ..player.pictures import show_picture
 
     with progress_line() as progress:
         progress("running in FFmpeg")
-        shown = show(shader, input, output)
+        shown = show_picture(shader, input, output)
     if as_json:
         print_json(asdict(shown))
     else:

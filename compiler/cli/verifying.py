@@ -80,8 +80,9 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 @click.option(
     "--build",
     type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Do not compile: compare this build with the model it was compiled from.",
+    metavar="BUILD",
+    help="Do not compile: compare this build, or user shader (.glsl), with the model it was "
+    "compiled from. FFmpeg's libplacebo filter renders user shaders.",
 )
 @runtime_options(
     "auto: what --device asks for; without --device, the first one installed. Of several devices, "
@@ -140,11 +141,16 @@ def verify(
         check_heat_maps(heat_maps)
     if build is not None:
         from ..build_verification import verify_build
+        from ..player.outline import is_user_shader
+        from ..player.verification import verify_user_shader
 
         with progress_line() as progress, model_file(model) as path:
-            report = verify_build(
-                path, build, options, reference, seed, given, progress, runtime, adapter
-            )
+            if is_user_shader(build):
+                report = verify_user_shader(path, build, options, reference, seed, given, progress)
+            else:
+                report = verify_build(
+                    path, build, options, reference, seed, given, progress, runtime, adapter
+                )
         _finish(report, None, None, False, as_json)
         return
     found = cause = None
@@ -178,13 +184,20 @@ def _check_operands(model: Path, build: Path | None) -> None:
     Raises:
         ShadergenError: SG0301.
     """
-    if model.is_dir():
+    from ..player.outline import is_user_shader
+
+    if model.is_dir() or is_user_shader(model):
+        kind, made = ("folder", "build") if model.is_dir() else ("user shader",) * 2
         raise ShadergenError(
             "SG0301",
-            f"'{model}' is a folder, not a model",
-            why="a build holds no model to compare it with",
+            f"'{model}' is a {kind}, not a model",
+            why=f"a {made} holds no model to compare it with",
             help=f"name the model too: shadergen verify MODEL --build {model}",
         )
+    for name in ("runtime", "adapter"):
+        if build is not None and is_user_shader(build) and is_given(name):
+            what = f"--{name} is for builds; a user shader runs in FFmpeg"
+            raise ShadergenError("SG0301", what, help=f"omit --{name}")
     for name in current_context().params if build is not None else ():
         if name not in WITH_BUILD and is_given(name):
             raise ShadergenError(
@@ -238,7 +251,7 @@ def _finish(
             echo(*bisection_lines(cause))
         elif bisecting:
             echo("all outputs are right: nothing to bisect")
-        elif not report.ok and found is None:
+        elif not report.ok and found is None and not is_given("build"):
             echo("--layers names the first wrong layer, --bisect what makes it wrong")
     if not report.ok or (found is not None and not found.ok):
         sys.exit(EXIT_DIFFERS)

@@ -52,7 +52,7 @@ def refuse_foreign(name: str, head: bytes) -> None:
             "SG0102",
             f"'{name}' is shader code, not a model",
             supported=SUPPORTED,
-            help="shadergen run and bench take user shaders; give other commands the model",
+            help="run, bench and verify --build take user shaders; give other commands the model",
         )
 
 

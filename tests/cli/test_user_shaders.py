@@ -174,7 +174,7 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
     video = shadergen("run", shader, tmp_path / "a.mkv", "-o", tmp_path / "b.mkv").err
     assert "shows a user shader on one picture" in video
     assert "with FFmpeg" in video
-    assert "is shader code, not a model" in shadergen("verify", shader).err
+    assert "is shader code, not a model" in shadergen("inspect", shader).err
     assert "is not supported" in shadergen("run", shader, gray, "-o", tmp_path / "a.npz").err
     for arguments, why in {
         ("--warm-up", "3"): "--warm-up is not supported with user shaders",
@@ -198,7 +198,7 @@ def test_run_says_why_a_file_is_no_user_shader(shadergen, tmp_path, gray, monkey
         "//!HOOK LUMA\n//!WIDTH HOOKED.w 0 *\n": "its result has no size",
         "//!HOOK LUMA\n//!WIDTH other.w\n": "its sizes and conditions cannot be computed",
         "//!HOOK CHROMA\n": "it replaces CHROMA, and pictures have luma or RGB only",
-        "//!HOOK LUMA\n//!WHEN HOOKED.w 100 >\n": "a condition (//!WHEN) in the file is not met",
+        "//!HOOK LUMA\n//!WHEN HOOKED.w 100 >\n": "is false: HOOKED.w > 100 (HOOKED.w is 61)",
     }.items():
         shader.write_text(text)
         assert why in shadergen("run", shader, gray, "-o", output).err

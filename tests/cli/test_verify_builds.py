@@ -55,7 +55,8 @@ def test_a_build_whose_shader_was_edited_differs(shadergen, tmp_path):
     ran = shadergen("verify", ESPCN, "--build", tmp_path / "b", *NUMPY)
     assert ran.code == 1
     assert "DIFFERS FROM numpy" in ran.out
-    assert "a build does not keep its options: give those of compile" in ran.out
+    assert "the options of compile are not kept: give those that change" in ran.out
+    assert "--layers names" not in ran.out  # it does not go with --build
 
 
 def test_the_build_of_another_model_is_refused(shadergen, build, tmp_path):
@@ -63,7 +64,7 @@ def test_the_build_of_another_model_is_refused(shadergen, build, tmp_path):
         ran = shadergen("verify", halved(tmp_path, *shape), "--build", build)
         assert ran.code == 2
         assert f"error[SG0605]: '{build}' is not a build of this model" in ran.err
-        assert "the build has the input low" in ran.err
+        assert "= why: the build has the input low, the model has x" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from PIL import Image
 from support.onnx_models import model, node, write
 
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.face import make_options
+from shadergen.compiler.keywords import make_options
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from support import refusal as refused
 from support.onnx_models import model, node, normal, write
 
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.face import make_options
+from shadergen.compiler.keywords import make_options
 from shadergen.compiler.pictures.files import Settings
 from shadergen.compiler.pictures.pillow import PictureWarning
 from shadergen.compiler.pictures.reading import read_picture

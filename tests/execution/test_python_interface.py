@@ -22,10 +22,11 @@ import pytest
 from PIL import Image
 from support import ESPCN
 from support import refusal as refused
+from support.players import filters, require
 
 import shadergen
-from shadergen.compiler.face import CompileOptions, make_options
 from shadergen.compiler.inspection import inspect_build
+from shadergen.compiler.keywords import CompileOptions, make_options
 from shadergen.compiler.models import EXPORTERS
 from shadergen.compiler.options import Options
 
@@ -296,6 +297,9 @@ def test_large_models_in_memory_stay_whole(monkeypatch):
 def test_options_are_read_as_the_command_line_reads_them():
     assert make_options(glsl="310", mrt="2", device=None) == make_options(glsl=310, mrt=2)
     assert "SG0301" in refusal(lambda: make_options(mrt="two"))
+    assert make_options(target="mpv").package == "mpv"
+    with pytest.warns(DeprecationWarning, match="package is now called target"):
+        assert make_options(package="mpv") == make_options(target="mpv")
 
 
 def test_pictures_give_pictures(build, upscaler, image):
@@ -382,20 +386,41 @@ def test_the_printed_texture_memory_is_the_one_that_inspect_prints(build):
 
 
 def test_compiled_user_shaders_print_their_passes(upscaler, image):
-    made = shadergen.compile_model(upscaler, example=image, package="mpv", hook="MAIN")
+    made = shadergen.compile_model(upscaler, example=image, target="mpv", hook="MAIN")
     title = "<CompiledModel 'Upscaler' for gles30, a user shader: 5 GPU passes on MAIN, "
     assert repr(made).startswith(title)
 
 
-def test_user_shaders_are_files_for_players(upscaler, image, tmp_path):
+def test_user_shaders_are_files_for_players(upscaler, build, image, tmp_path):
     shader = shadergen.compile_model(
-        upscaler, tmp_path / "net.glsl", example=image, input_size="dynamic", package="mpv"
+        upscaler, tmp_path / "net.glsl", example=image, input_size="dynamic", target="mpv"
     )
-    for call in (shader, lambda _: shader.verify(), partial(shadergen.run, shader)):
+    for call in (shader, partial(shadergen.run, shader)):
         assert "video players run it" in refusal(call, image)
+    assert "//!HOOK MAIN" in shader.text
+    assert "is a build, not a user shader" in refusal(lambda: build.text)
     shader.save(tmp_path / "other.glsl")
     assert (tmp_path / "other.glsl").read_bytes() == (tmp_path / "net.glsl").read_bytes()
     assert "//!HOOK" in shader._repr_html_()
+
+
+def test_an_example_may_be_a_part_of_a_tensor(upscaler, image):
+    part = image.repeat(2, 1, 2, 2)[:1, :, : image.shape[2], : image.shape[3]]
+    assert not part.is_contiguous()
+    shader = shadergen.compile_model(upscaler, example=part, target="mpv", validate=False)
+    assert "//!HOOK MAIN" in shader.text
+
+
+def test_user_shaders_are_verified_in_ffmpeg(upscaler, image):
+    require("ffmpeg")
+    if "libplacebo" not in filters():
+        pytest.skip("this FFmpeg has no libplacebo filter")
+    shader = shadergen.compile_model(upscaler, example=image, target="mpv")
+    report = shader.verify()
+    assert (bool(report), report.reference) == (True, "onnxruntime")
+    assert report.renderer == "FFmpeg's libplacebo"
+    assert "takes no runtime" in refusal(lambda: shader.verify(runtime="gles"))
+    assert shadergen.verify(upscaler, example=image, target="mpv").passes == report.passes
 
 
 @pytest.mark.parametrize(
@@ -425,7 +450,8 @@ def test_wrong_inputs_are_refused(build, image):
 
 def test_functions_list_their_options():
     hidden = {"array_shapes", "strings", "dynamic", "variants"}
-    assert set(CompileOptions.__annotations__) == {f.name for f in fields(Options)} - hidden
+    named = {f.name for f in fields(Options)} - hidden - {"package"} | {"target"}
+    assert set(CompileOptions.__annotations__) == named
     for function in (shadergen.compile_model, shadergen.verify):
         assert set(CompileOptions.__annotations__) < set(inspect.signature(function).parameters)
 

@@ -260,8 +260,10 @@ def test_network_for_players_compiles_as_shown(
 ) -> None:
     pytest.importorskip("onnxscript")
     monkeypatch.chdir(tmp_path)
-    (example,) = blocks("docs/players.md", "python")
-    exec(compile(example.replace("range(200)", "range(2)"), "docs/players.md", "exec"), {})
+    training, interface = blocks("docs/players.md", "python")
+    code = training.replace("range(200)", "range(2)") + interface
+    exec(compile(code, "docs/players.md", "exec"), {})
+    (tmp_path / "net.glsl").unlink()  # written from Python
     # others need FFmpeg, see tests/cli
     shown = [b for b in blocks("docs/players.md", "console") if "shadergen compile" in b]
     for options, text in zip(([], ["--device", "amd-rdna"]), shown, strict=True):

@@ -13,7 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from support import ESPCN, play, third_party
 
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.face import make_options, verify
+from shadergen.compiler.face import verify
+from shadergen.compiler.keywords import make_options
 
 pytestmark = pytest.mark.gl
 

@@ -23,7 +23,7 @@ from shadergen.backends import constraints
 from shadergen.backends.constraints import sizes_member
 from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.face import make_options
+from shadergen.compiler.keywords import make_options
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.dimensions import DynamicDimensionError, at_layer, dimension, is_dynamic

@@ -18,7 +18,7 @@ from shadergen.backends.devices.profile import ES30, Device
 from shadergen.backends.kernels import winograd, work
 from shadergen.backends.shader.builder import ShaderBuilder
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.face import make_options
+from shadergen.compiler.keywords import make_options
 from shadergen.ir.expr import Call, Expr, Num, Var, sizes
 from shadergen.ir.nest import loads_of
 from shadergen.ir.nests import nest_of

@@ -12,7 +12,7 @@ from support import ESPCN, refusal
 from shadergen.backends.devices import DEVICES
 from shadergen.compiler.device_list import parse_devices, variant_for, variants_of
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.face import make_options
+from shadergen.compiler.keywords import make_options
 from shadergen.compiler.options import Options
 from shadergen.passes.placement.target import Limits
 

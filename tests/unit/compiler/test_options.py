@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support import ESPCN
 
-from shadergen.compiler.face import make_options
+from shadergen.compiler.keywords import make_options
 from shadergen.compiler.option_parsing import parse_sizes
 from shadergen.compiler.options import DEFAULT_RANGE, Options
 from shadergen.errors import ShadergenError
