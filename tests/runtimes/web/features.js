@@ -56,6 +56,19 @@ export async function runAll(name, bytes, width, height) {
   return results;
 }
 
+/** Return what runners compute after warmUp(): of its blank frame, and of a picture. */
+export async function warmedUp(made, bytes, width, height) {
+  const { warmUp } = await import("/web/warm_up.js");
+  await warmUp(made);
+  const [{ name }] = made.build.outputs;
+  const blank = [...(await made.read(name))];
+  for (const port of made.build.inputs) made.upload(port.name, imageData(bytes, width, height));
+  made.run();
+  const shown = [...(await made.read(name))];
+  made.close();
+  return { blank, shown };
+}
+
 /** Return the pixels that a network's result shows on a 2D canvas and on the context's own. */
 export async function shown(name, bytes, width, height) {
   const made = await runner(name);

@@ -88,6 +88,17 @@ def test_a_picture_means_what_it_means_to_shadergen_run(
         assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
 
 
+@pytest.mark.parametrize(
+    ("name", "scale"), [("rgb", 0.5), ("pair", 2), ("arrays", 0.5), ("half", 0.5)]
+)
+def test_a_frame_drawn_to_warm_up_leaves_no_trace(page: Any, name: str, scale: float) -> None:
+    call = "t.runner(a[0]).then((made) => t.warmedUp(made, a[1], a[2], a[3]))"
+    found = ask(page, call, f"/builds/{name}/build", flat(PIXELS), WIDTH, HEIGHT)
+    assert not any(found["blank"])
+    expected = PIXELS[..., :3].transpose(2, 0, 1).ravel() / 255 * scale
+    assert np.abs(np.array(found["shown"]) - expected).max() <= 1e-3
+
+
 def test_row_0_is_the_top_row_in_and_out(page: Any) -> None:
     pixels = np.zeros((HEIGHT, WIDTH, 4), np.uint8)
     pixels[..., 3] = 255
@@ -126,6 +137,17 @@ def test_numbers_after_a_picture_have_none_of_its_colours(page: Any) -> None:
     arguments = ("/builds/luma/build", flat(PIXELS), WIDTH, HEIGHT)
     found = ask(page, "t.greyAgain(a[0], a[1], a[2], a[3])", *arguments)
     assert found == {way: [False, True] for way in ("upload", "run", "bindInput")}
+
+
+def test_networks_of_numbers_and_ranges_without_zero_warm_up(page: Any) -> None:
+    call = """import("/web/warm_up.js").then(async ({ warmUp }) => {
+      const made = await t.runner(a[0]);
+      for (const port of made.build.inputs) port.range = a[1];
+      await warmUp(made);
+      return [...made.read()];
+    })"""
+    assert not any(ask(page, call, "/builds/matrix/build", None))
+    assert set(ask(page, call, "/builds/rgb/build", [0.25, 0.5])) == {0.125}
 
 
 def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:

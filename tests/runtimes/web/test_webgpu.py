@@ -103,6 +103,17 @@ def test_a_picture_means_what_it_means_to_shadergen_run(
         assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
 
 
+@pytest.mark.parametrize(
+    ("name", "scale"), [("rgb", 0.5), ("pair", 2), ("arrays", 0.5), ("half", 0.5)]
+)
+def test_a_frame_drawn_to_warm_up_leaves_no_trace(features: Any, name: str, scale: float) -> None:
+    call = "g.runner(a[0]).then((made) => g.warmedUp(made, a[1], a[2], a[3]))"
+    found = ask(features, call, f"/pictures/{name}/build", flat(PIXELS), WIDTH, HEIGHT)
+    assert not any(found["blank"])
+    expected = PIXELS[..., :3].transpose(2, 0, 1).ravel() / 255 * scale
+    assert np.abs(np.array(found["shown"]) - expected).max() <= 1e-3
+
+
 def test_frames_are_copied_where_a_browser_has_no_external_textures(features: Any) -> None:
     source = ("/pictures/rgb/build", flat(PIXELS), WIDTH, HEIGHT)
     found = ask(features, "g.copied(...a)", *source)

@@ -1,9 +1,9 @@
 // What test_webgpu.py asks of runners on WebGPU, one exported function for each test.
 
 import { load, requestDevice, Runner } from "/web/webgpu/index.js";
-import { context, imageData, refusal, sources } from "/tests/features.js";
+import { context, imageData, refusal, sources, warmedUp } from "/tests/features.js";
 
-export { context, imageData, load, refusal, Runner };
+export { context, imageData, load, refusal, Runner, warmedUp };
 
 /** Return what open() chooses for a build: its variant, what it runs on, and what it computes. */
 export async function opened(name, values, options = {}) {
