@@ -55,7 +55,14 @@ def label(name: str) -> str:
 
 def tensor_of(name: str) -> str:
     """Return the tensor of a GPU pass: a pass that writes some of its layers is ``conv[0:2]``."""
-    return re.sub(r"\[\d+:\d+\]$", "", name)
+    return re.sub(r"\[\d+:\d+(,\d+:\d+)*\]$", "", name)
+
+
+def _ranges(layers: Sequence[int]) -> str:
+    """Return ranges of ascending layers as Python writes slices: ``0:2,16:18``."""
+    starts = [k for k in layers if k - 1 not in layers]
+    ends = [k + 1 for k in layers if k + 1 not in layers]
+    return ",".join(f"{start}:{end}" for start, end in zip(starts, ends, strict=True))
 
 
 def schedule(
@@ -259,7 +266,7 @@ class _Assembly:
         if len(p.layers) == result.type.layers:
             return self.names[result]
         first = result.type.first_layer
-        return f"{self.names[result]}[{p.layers[0] - first}:{p.layers[-1] + 1 - first}]"
+        return f"{self.names[result]}[{_ranges([k - first for k in p.layers])}]"
 
     def _shader(self, position: int, p: GpuPass) -> str:
         if p.program in self.printed:

@@ -31,15 +31,9 @@ def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
         ShadergenError: SG0301 for an unknown profile, one given twice, and a list without a generic
             profile or with several.
     """
-    names = [name.strip() for name in text.split(",")]
+    names = device_names(text)
     if len(names) == 1:
         return names[0], ()
-    if not all(names):
-        raise _refusal(text, "it has an empty name", "profiles with commas between them")
-    labels = [variant_name(name).lower() for name in names]  # as some file systems compare names
-    for label in labels:
-        if labels.count(label) > 1:
-            raise _refusal(text, f"two profiles are called '{label}'", "", "name each device once")
     generic = [name for name in names if not device(name).renderers and not device(name).wgsl]
     if all(device(name).wgsl for name in names):  # runtimes on WebGPU take the first that fits
         return names[-1], tuple(names[:-1])
@@ -50,6 +44,22 @@ def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
         why = "it lacks a generic profile, such as gles30, for all other devices"
         raise _refusal(text, why, "one generic profile in the list", f"for example {text},gles30")
     return generic[0], tuple(name for name in names if name not in generic)
+
+
+def device_names(text: str) -> list[str]:
+    """Split a list of device profiles.
+
+    Raises:
+        ShadergenError: SG0301 for an empty name, and a profile given twice.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if len(names) > 1 and not all(names):
+        raise _refusal(text, "it has an empty name", "profiles with commas between them")
+    labels = [variant_name(name).lower() for name in names]  # as some file systems compare names
+    for label in labels:
+        if labels.count(label) > 1:
+            raise _refusal(text, f"two profiles are called '{label}'", "", "name each device once")
+    return names
 
 
 def _refusal(text: str, why: str, supported: str, help: str = "") -> ShadergenError:

@@ -258,7 +258,9 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         load = loader(shader, conv, p, x, group)
         looped(body, shader, conv, blocks, group, kernel, load, sums, names)
     kind = f"convolution {kh}x{kw}, {p.read[0].shape[1]} to {o} channels"
+    name = "convolution"
     if isinstance(conv, WinogradProducts):
+        name = "winograd products"
         kind = f"Winograd products, {conv.tile}x{conv.tile} tiles: {kind}"
     if conv.groups > 1:
         kind += f" in {conv.groups} groups"
@@ -266,7 +268,7 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         shader,
         node,
         group,
-        "convolution",
+        name,
         kind,
         body,
         _written(body, shader, node, group, names),

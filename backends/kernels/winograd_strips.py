@@ -225,7 +225,7 @@ def _patches(shader: ShaderBuilder, node: Node, group: Group, op: StripPatches) 
     elements = [sums.get(n, vec4(0.0)) for n in range(k)]
     values = _some_values(body, "patches", op.tile, elements, wanted)
     what = f"Winograd input transform, {op.tile}x{op.tile} tiles"
-    return finish(shader, node, group, "winograd", what, body, values)
+    return finish(shader, node, group, "winograd input transform", what, body, values)
 
 
 def _products(shader: ShaderBuilder, node: Node, group: Group, op: StripProducts) -> GpuPass:
@@ -282,7 +282,7 @@ def _products(shader: ShaderBuilder, node: Node, group: Group, op: StripProducts
         shader,
         node,
         group,
-        "convolution",
+        "winograd products",
         f"Winograd products, {op.tile}x{op.tile} tiles, {c} to {o} channels",
         body,
         [Variable(own[h], VEC4) for h in range(PAIR) for own in names],
@@ -310,7 +310,7 @@ def _rows(shader: ShaderBuilder, node: Node, group: Group, op: StripRows) -> Gpu
     wanted = range(group.planes[0], group.planes[-1] + 1)
     values = _some_values(body, "result", op.tile, d, wanted)
     what = f"Winograd output transform of rows, {op.tile}x{op.tile} tiles"
-    return finish(shader, node, group, "winograd", what, body, values)
+    return finish(shader, node, group, "winograd output transform, rows", what, body, values)
 
 
 def _columns(shader: ShaderBuilder, node: Node, group: Group, op: StripColumns) -> GpuPass:
@@ -331,4 +331,4 @@ def _columns(shader: ShaderBuilder, node: Node, group: Group, op: StripColumns) 
     sum_rows(shader, body, [group.results], terms, of_result(m), PIXEL.y % m, rows)
     values = stores(shader, node, group, [Variable(name, VEC4) for name in group.results])
     what = f"Winograd output transform of columns, {m}x{m} tiles"
-    return finish(shader, node, group, "winograd", what, body, values)
+    return finish(shader, node, group, "winograd output transform, columns", what, body, values)

@@ -381,4 +381,4 @@ def _finish(
 ) -> GpuPass:
     which = "input" if kind == "patches" else "output"
     what = f"Winograd {which} transform, {tile}x{tile} tiles"
-    return finish(shader, node, group, "winograd", what, body, values)
+    return finish(shader, node, group, f"winograd {which} transform", what, body, values)

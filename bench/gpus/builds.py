@@ -57,7 +57,7 @@ def _pass(build: Path, formats: dict[str, str], entry: dict[str, Any]) -> Pass:
         (entry.get("macs") or 0) / invocations,
         version("wgpu") if entry["shader"].endswith(WGSL) else "",
     )
-    return Pass(entry["name"], shader, invocations, entry["kernel"] == "winograd")
+    return Pass(entry["name"], shader, invocations, entry["kernel"].startswith("winograd"))
 
 
 def _known(uniform: dict[str, Any]) -> bool:

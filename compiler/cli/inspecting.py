@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from ...errors import ShadergenError
 from ..pass_table import COLUMNS, pass_cells
+from .device_columns import print_comparison
 from .help import command
 from .options import inspect_options, model_or_build, to_options
 from .output import (
@@ -44,11 +46,16 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
     """Show the GPU passes of a BUILD, or of a MODEL compiled in memory: their work and memory.
 
     With --device, also estimate milliseconds on GPUs of the profile, from their published rates,
-    and what limits each pass. A BUILD takes no other options than --device, --variant and --json.
+    and what limits each pass. A list of devices is compared side by side: a MODEL is compiled for
+    each. A BUILD takes no other options than --device, --variant and --json.
     """
+    from ..device_list import device_names
     from ..inspection import inspect_build, inspect_model
 
-    is_model, profile = model_or_build(path, variant, "inspect", OF_BUILDS)
+    is_model, profile = model_or_build(path, variant, "inspect", OF_BUILDS, lists=True)
+    if len(profiles := device_names(profile or "")) > 1:
+        _compare(path, is_model, profiles, variant, as_json, flags)
+        return
     if is_model:
         with progress_line() as progress:
             found = inspect_model(path, to_options(flags), profile, progress)
@@ -60,6 +67,38 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
     _print_passes(found)
     if found.estimates:
         _print_estimates(found.estimates)
+
+
+def _compare(
+    path: Path,
+    is_model: bool,
+    profiles: list[str],
+    variant: str | None,
+    as_json: bool,
+    flags: dict[str, Any],
+) -> None:
+    """Print figures, frame times and the layers' kernels, with a column for each device."""
+    from ..device_comparison import compare_builds, compare_models
+
+    if is_model:
+        with progress_line() as progress:
+            options = to_options(flags | {"device": profiles[0]})
+            builds = compare_models(path, options, profiles, progress)
+    elif variant is not None:
+        raise ShadergenError(
+            "SG0301",
+            "--variant needs a single --device",
+            why=f"each device of --device {','.join(profiles)} shows its own variant",
+            help="leave one of the options out",
+        )
+    else:
+        builds = compare_builds(path, profiles)
+    if as_json:
+        devices = zip(profiles, builds, strict=True)
+        found = [{"device": p} | asdict(b) | {"macs": b.macs} for p, b in devices]
+        print_json({"devices": found})
+        return
+    print_comparison(profiles, builds, is_model)
 
 
 def _print_passes(found: Inspection) -> None:

@@ -34,6 +34,7 @@ def inspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "gles30, without estimates",
         "Choose kernels by times that shadergen tune measured.",
         None,
+        "builds side by side",
     )
 
 
@@ -58,6 +59,7 @@ def _with_options(
     device_default: bool | str,
     tuning_help: str,
     tuning_default: str | None,
+    several: str = "one build with variants",
 ) -> Callable[..., Any]:
     """Add the options of a compilation.
 
@@ -66,6 +68,7 @@ def _with_options(
         device_default: what the help says the device is by default; True for its name.
         tuning_help: what the tuning file is for.
         tuning_default: its name, where the command needs one.
+        several: what the command makes of several devices.
     """
     options = (
         click.option(
@@ -104,7 +107,7 @@ def _with_options(
             show_default=device_default,
             metavar="PROFILE",
             shell_complete=device_profiles,
-            help="Device profile, or several: one build with variants. A class of devices "
+            help=f"Device profile, or several: {several}. A class of devices "
             "(gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
             "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
             "shadergen doctor --save. A list has commas between the profiles. With --target mpv, "
@@ -364,7 +367,7 @@ def measuring_options(
 
 
 def model_or_build(
-    path: Path, variant: str | None, name: str, of_builds: Collection[str]
+    path: Path, variant: str | None, name: str, of_builds: Collection[str], lists: bool = False
 ) -> tuple[bool, str | None]:
     """Find out whether a command was given a model or a build, and check the options for that.
 
@@ -373,9 +376,10 @@ def model_or_build(
         variant: the option ``--variant``.
         name: of the command.
         of_builds: the parameters of the command that a build takes.
+        lists: whether the command takes several devices.
 
     Returns:
-        Whether it is a model, and the device if one is given.
+        Whether it is a model, and the option ``--device`` if it is given.
 
     Raises:
         ShadergenError: SG0301.
@@ -387,7 +391,7 @@ def model_or_build(
         if context.get_parameter_source(p) is ParameterSource.COMMANDLINE
     }
     profile = given.get("device")
-    if profile and "," in profile:
+    if profile and "," in profile and not lists:
         raise ShadergenError(
             "SG0301",
             f"{name} takes one device profile",

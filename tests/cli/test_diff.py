@@ -122,6 +122,7 @@ def test_layers_with_an_index_in_their_names_are_steps_of_their_own(build, copy)
             p["name"] = f"a[{k}]"
     added = [c.step.name for c in diff_builds(build, copy).changes if c.kind == "added"]
     assert added == ["a[0]", "a[1]"]
+    assert tensor_of("a[0:1,16:17]") == "a"
     assert [tensor_of(n) for n in ("a[0:2]", "a[10:12]", "a[0]", "a:0]", "a[0:2]b", "[0:2")] == [
         *("a", "a", "a[0]", "a:0]", "a[0:2]b", "[0:2")
     ]

@@ -9,6 +9,8 @@ import pytest
 from support import ESPCN
 
 from shadergen.backends.devices.gpus import GPUS
+from shadergen.compiler.device_comparison import Cell, compare_models, layer_rows
+from shadergen.compiler.options import Options
 
 SIZE = ("--input-size", "16x24")
 
@@ -100,7 +102,68 @@ def test_a_build_of_an_earlier_version_is_inspected_but_not_estimated(shadergen,
     assert f"--> {old}" in ran.err
 
 
-def test_a_list_of_devices_is_refused(shadergen):
-    ran = shadergen("inspect", ESPCN, "--input-size", "24x32", "--device", "gles30,mali-valhall")
+DEVICES = ("--device", "gles32-desktop, mali-valhall")
+
+
+def test_a_model_is_compiled_for_several_devices_and_compared(shadergen):
+    out = shadergen("inspect", ESPCN, *SIZE, *DEVICES).out
+    alone = [
+        shadergen("inspect", ESPCN, *SIZE, "--device", name, "--json").json
+        for name in ("gles32-desktop", "mali-valhall")
+    ]
+    cells = {row.split("  ")[0]: row.split()[-2:] for row in out.splitlines() if "  " in row}
+    assert cells["GPU passes"] == [str(len(found["passes"])) for found in alone]
+    milliseconds = {f["gpu"]: f["milliseconds"] for f in alone[1]["estimates"]}
+    assert cells["Mali-G78 MP20"] == ["-", f"{milliseconds['Mali-G78 MP20']:.3g}"]
+    assert cells["Arc A770"][1] == "-"
+    assert "times of layers: mali-valhall on Mali-G610 MP4" in out
+    found = shadergen("inspect", ESPCN, *SIZE, *DEVICES, "--json").json["devices"]
+    assert [each.pop("device") for each in found] == ["gles32-desktop", "mali-valhall"]
+    assert found == alone
+
+
+def test_a_build_shows_each_device_its_variant(shadergen, tmp_path):
+    build = tmp_path / "b"
+    assert (
+        shadergen("compile", ESPCN, "-o", build, *SIZE, "--device", "mali-valhall,gles30").code == 0
+    )
+    out = shadergen("inspect", build, "--device", "mali-valhall,nvidia").out
+    (row,) = [line for line in out.splitlines() if line.startswith("build ")]
+    assert row.split() == ["build", "variant", "mali-valhall", "generic"]
+
+
+def test_rows_of_layers_add_up_to_the_frame_and_say_where_a_layer_is_fused():
+    options = Options(input_size={"": (16, 24)})
+    builds = compare_models(ESPCN, options, ("gles30", "mali-valhall"))
+    rows = layer_rows(builds)
+    for k, build in enumerate(builds):
+        cells = [row.cells[k] for row in rows]
+        assert sum(cell.passes for cell in cells) == len(build.passes)
+        if k == 0:
+            assert all(cell.milliseconds is None for cell in cells)
+            continue
+        total = sum(cell.milliseconds or 0 for cell in cells)
+        assert total == pytest.approx(build.estimates[0].milliseconds)
+    assert [row.layers[-1] for row in rows] == ["conv1", "conv2", "conv3", "subpixel"]
+    conv3 = rows[2].cells
+    assert (conv3[0].passes, conv3[1]) == (1, Cell(fused_into="subpixel"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--device", "nvidia,"), "it has an empty name"),
+        (("--device", "nvidia,nvidia"), "name each device once"),
+        (("--device", "nvidia,gles30", "--variant", "nvidia"), "--variant needs a single --device"),
+    ],
+)
+def test_lists_of_devices_that_say_nothing_are_refused(shadergen, build, options, says):
+    ran = shadergen("inspect", build, *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_a_report_of_several_devices_is_refused(shadergen, tmp_path):
+    ran = shadergen("report", ESPCN, "-o", tmp_path / "r.html", *SIZE, *DEVICES)
     assert ran.code == 2
-    assert "inspect takes one device profile" in ran.err
+    assert "report takes one device profile" in ran.err

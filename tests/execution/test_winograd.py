@@ -231,7 +231,7 @@ def test_dispatches_of_tiles_in_place_write_some_planes_each(planes):
     target = context.target
     choice = Choice("compute", (2, 2), planes, "constants", "highp", winograd=2)
     alone = isolate(node, choice, target)
-    dispatches = [p for p in lower(alone, target) if p.kernel == "winograd"]
+    dispatches = [p for p in lower(alone, target) if p.kernel == "winograd convolution"]
     assert [len(p.layers) for p in dispatches] == [planes] * (2 * 4 // planes)
     assert len({print_program(p.program, 310) for p in dispatches}) == 4 // planes
     work = context.kernels.work(node, choice)

@@ -92,7 +92,13 @@ FAMILIES = {
         "y",
     ),
     "blocks of a draw": (FRAGMENT_BLOCKS, wide, {}, "fragment convolution", "y"),
-    "Winograd": (WINOGRAD, small, {"winograd": "4x4"}, "fragment winograd", "first"),
+    "Winograd": (
+        WINOGRAD,
+        small,
+        {"winograd": "4x4"},
+        "fragment winograd input transform",
+        "first",
+    ),
     "formula": (POINTWISE, formula, {}, "fragment pointwise", "product"),
     "loop nest": (LOOP_NEST, small, {}, "fragment loop kernel", "pool"),
 }
