@@ -8,7 +8,8 @@ import os
 import re
 import tempfile
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,7 @@ def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = F
 
 
 def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
-    """Export a PyTorch module in evaluation mode to ONNX; leave its own modes as they were."""
+    """Export a PyTorch module in evaluation mode to ONNX; leave its attributes as they were."""
     if example is None:
         raise ShadergenError(
             "SG0301",
@@ -113,18 +114,84 @@ def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
                 kwargs = {name: tensor(v) for name, v in given.kwargs.items()}
                 module(*args, **kwargs)
             sizes = " with dynamic heights and widths" if dynamic else ""
-            with _framework("PyTorch", f"export this module{sizes}"):
-                shapes = _dynamic_shapes(given) if dynamic else None
-                program = torch.export.export(
-                    module, args, kwargs, dynamic_shapes=shapes, strict=False
-                )
-                if shapes:
-                    _check_dynamic(program)
-                torch.onnx.export(program, (), path, dynamo=True, verbose=False)
+            with _framework("PyTorch", f"export this module{sizes}"), _restored(module):
+                if dynamic:
+                    _write_dynamic(module, args, kwargs, _dynamic_shapes(given), path)
+                else:
+                    _write_fixed(module, args, kwargs, path)
     finally:
         for each, training in modes:
             each.training = training
     return path
+
+
+def _write_dynamic(module: Any, args: Any, kwargs: Any, shapes: Any, path: Path) -> None:
+    """Write a module with dynamic sizes (:func:`_dynamic_shapes`)."""
+    import torch
+
+    program = torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False)
+    if shapes:
+        _check_dynamic(program)
+    torch.onnx.export(program, (), path, dynamo=True, verbose=False)
+
+
+def _write_fixed(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: Path) -> None:
+    """Write a module at the example's sizes.
+
+    ``torch.export`` runs the module on tensors without data. It fails for modules that assign
+    weights in ``forward``, such as those that merge branches. The older exporter, by TorchScript,
+    runs them as they are. It warns where an export would depend on the example's values: such
+    modules are refused.
+    """
+    import torch
+
+    try:
+        with _restored(module):
+            program = torch.export.export(module, args, kwargs, strict=False)
+            torch.onnx.export(program, (), path, dynamo=True, verbose=False)
+    except Exception:
+        with suppress(Exception), warnings.catch_warnings(), redirect_stdout(StringIO()):
+            warnings.simplefilter("error", torch.jit._trace.TracerWarning)
+            names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+            plain = all(map(torch.is_tensor, (*args, *kwargs.values())))
+            torch.onnx.export(
+                module,
+                args,
+                path,
+                kwargs=kwargs,
+                dynamo=False,
+                input_names=names if plain else None,
+            )
+            return
+        raise
+
+
+@contextmanager
+def _restored(module: Any) -> Iterator[None]:
+    """Restore the attributes and weights of a module and its parts after an export.
+
+    ``forward`` may assign some. During an export these are tensors without data, which later runs
+    cannot read.
+    """
+    weights = [(tensor, tensor.data) for tensor in (*module.parameters(), *module.buffers())]
+    kept = [
+        (vars(m), {n: dict(v) if isinstance(v, dict) else v for n, v in vars(m).items()})
+        for m in module.modules()
+    ]
+    try:
+        yield
+    finally:
+        for tensor, data in weights:
+            tensor.data = data
+        for own, before in kept:
+            for name, value in before.items():
+                if isinstance(value, dict) and isinstance(own.get(name), dict):
+                    own[name].clear()
+                    own[name].update(value)
+                else:
+                    own[name] = value
+            for name in own.keys() - before.keys():
+                del own[name]
 
 
 @contextmanager

@@ -178,6 +178,40 @@ def test_sizes_follow_the_image_in_a_dynamic_build(upscaler, image):
         np.testing.assert_allclose(dynamic(other), expected(upscaler, other), atol=1e-6)
 
 
+class Merged(torch.nn.Module):
+    """Assigns weights in ``forward``, as networks do that merge branches for inference."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trained = torch.nn.Conv2d(3, 4, 3)
+        self.merged = torch.nn.Conv2d(3, 4, 3)
+        self.factor = torch.tensor(2.0)
+
+    def forward(self, image: Any) -> Any:
+        self.factor = self.factor.type_as(image)
+        self.weight = self.trained.weight.data.clone() * self.factor
+        self.merged.weight.data = self.weight.contiguous()
+        return self.merged(image)
+
+
+def test_a_module_that_assigns_weights_compiles_and_still_runs(image):
+    module = Merged()
+    before = expected(module, image)
+    build = shadergen.compile_model(module, example=image, validate=False)
+    np.testing.assert_array_equal(expected(module, image), before)
+    np.testing.assert_allclose(build(image=image), expected(module, image), atol=1e-5)
+
+
+class Branches(torch.nn.Module):
+    def forward(self, image: Any) -> Any:
+        return image * 2 if image.sum() > 0 else image
+
+
+def test_a_module_whose_result_depends_on_a_branch_is_refused(image):
+    error = refusal(partial(shadergen.compile_model, Branches(), example=image))
+    assert error.startswith("error[SG0102]: PyTorch cannot export this module")
+
+
 class Sizes(torch.nn.Module):
     """Computes with the size of its input, which an export must not hold as numbers."""
 
