@@ -20,6 +20,7 @@ from .installed import FOLDERS
 from .options import Options
 from .own_folders import OwnFolder, as_png
 from .pictures.reading import from_pillow, read_picture
+from .pictures.side_by_side import details
 from .pictures.writing import to_pillow
 from .runtimes import check_runtime, default_device, shared_context
 from .session import Session
@@ -31,7 +32,6 @@ NETWORK = FOLDERS["networks"] / "upscale" / "upscale.onnx"
 PHOTOGRAPH = FOLDERS["networks"] / "upscale" / "astronaut.png"
 DETAIL = (146, 60, 306, 200)  # of the photograph: left, top, right, bottom
 ZOOM = 3
-GAP, LABEL = 6, 26  # pixels between the details and above them
 _BUILD = ("build",)  # folders that the compiler checks and replaces
 
 
@@ -105,13 +105,13 @@ def demonstrate(
         "network": network,
         "original": photograph,
     }
-    details = {
+    shown = {
         "half size": half.resize(photograph.size, resampling.NEAREST),
         "bicubic": named["bicubic"],
         "network": network,
         "original": photograph,
     }
-    images = named | {"side-by-side": side_by_side(details, DETAIL, ZOOM)}
+    images = named | {"side-by-side": details(shown, DETAIL, ZOOM)}
     files = {f"{name}.png": as_png(image) for name, image in images.items()}
     psnr = {name: _psnr(named[name], photograph) for name in ("bicubic", "network")}
     folder.replace(files, {"psnr": psnr})
@@ -128,27 +128,6 @@ def demonstrate(
         psnr=psnr,
         picture=output / "side-by-side.png",
     )
-
-
-def side_by_side(images: Mapping[str, Any], box: tuple[int, int, int, int], zoom: int) -> Any:
-    """Return a detail of PIL images, enlarged without smoothing and labelled, in a row.
-
-    Args:
-        images: of the same size, by label.
-        box: left, top, right and bottom of the detail.
-        zoom: how much to enlarge it.
-    """
-    pillow = extras.pillow()
-    draw_on, fonts = extras.pillow_drawing()
-    width, height = (box[2] - box[0]) * zoom, (box[3] - box[1]) * zoom
-    sheet = pillow.new("RGB", (len(images) * (width + GAP) - GAP, height + LABEL), "white")
-    draw = draw_on.Draw(sheet)
-    for i, (label, image) in enumerate(images.items()):
-        detail = image.convert("RGB").crop(box)
-        detail = detail.resize((width, height), pillow.Resampling.NEAREST)
-        sheet.paste(detail, (i * (width + GAP), LABEL))
-        draw.text((i * (width + GAP) + 2, 3), label, "black", fonts.load_default(16))
-    return sheet
 
 
 def _psnr(image: Any, original: Any) -> float:

@@ -10,7 +10,6 @@ import rich_click as click
 
 from ...errors import ShadergenError
 from ..pass_table import COLUMNS, pass_cells
-from .device_columns import print_comparison
 from .help import command
 from .options import inspect_options, model_or_build, to_options
 from .output import (
@@ -79,6 +78,7 @@ def _compare(
 ) -> None:
     """Print figures, frame times and the layers' kernels, with a column for each device."""
     from ..device_comparison import compare_builds, compare_models
+    from .device_columns import print_comparison
 
     if is_model:
         with progress_line() as progress:

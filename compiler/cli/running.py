@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     "pictures.",
 )
 @click.option(
+    "--compare",
+    type=click.Path(path_type=Path),
+    metavar="PICTURE",
+    help="Also write the picture and its result side by side, with labels.",
+)
+@click.option(
     "--labels",
     metavar="NAMES",
     help="Names of the classes: separated by commas, or a file with one name in each line.",
@@ -78,6 +84,7 @@ def run(
     build: Path,
     input: Path,
     output: Path | None,
+    compare: Path | None,
     labels: str | None,
     bits: str | None,
     tile: str | None,
@@ -97,9 +104,12 @@ def run(
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
+    from ..pictures.side_by_side import check_comparison, write_comparison
     from ..player.outline import is_user_shader
     from ..running import run_file
 
+    if compare is not None:
+        check_comparison(input, output, compare)
     if is_user_shader(build):
         for name in ("variant", "runtime", "adapter", "labels", "bits", "tile", "overlap"):
             if is_given(name):
@@ -108,12 +118,16 @@ def run(
         if output is None:
             raise ShadergenError("SG0301", "the result needs a file", help="name it with -o")
         _show(build, input, output, as_json)
+        if compare is not None:
+            write_comparison(input, output, compare)
         return
     settings = Settings(
         parse_labels(labels), int(bits) if bits else None, overlap, parse_tile(tile)
     )
     with progress_bar() as progress:
         result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
+    if compare is not None and output is not None:
+        write_comparison(input, output, compare)
     if as_json:
         print_json(_json(result))
     else:

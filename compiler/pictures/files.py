@@ -105,7 +105,7 @@ def run_picture(
     else:
         legend, bits = tuple(classes_in(values, settings.labels)), 8
         pixels = draw_classes(values, legend)
-    _write(output, pixels, bits, replace(picture.metadata, profile=b""))  # of other colours
+    write_pixels(output, pixels, bits, replace(picture.metadata, profile=b""))  # of other colours
     return Made((pixels.shape[0], pixels.shape[1]), tiles, notes, legend)
 
 
@@ -120,7 +120,7 @@ def run_detector(
     picture = read_picture(source)
     boxes, notes = detect(session, detector, picture, settings.labels)
     if output is not None:
-        _write(output, draw_boxes(picture, boxes), 8, picture.metadata.of_channels(3))
+        write_pixels(output, draw_boxes(picture, boxes), 8, picture.metadata.of_channels(3))
     size = picture.size if output else None
     return Made(size, 1, (*picture.notes, *notes), boxes=tuple(boxes))
 
@@ -198,10 +198,15 @@ def write_result(output: Path, values: Floats, source: Picture) -> None:
     size = values.shape[0], values.shape[1]
     pixels = with_source(values, (0, size[0]), size, source, 8)
     metadata = source.metadata.of_channels(3 if pixels.shape[2] > 2 else 1)
-    _write(output, pixels, 8, metadata)
+    write_pixels(output, pixels, 8, metadata)
 
 
-def _write(output: Path, pixels: NDArray[Any], bits: int, metadata: Metadata) -> None:
+def write_pixels(output: Path, pixels: NDArray[Any], bits: int, metadata: Metadata) -> None:
+    """Write (H, W, 1 to 4) pixels as a picture.
+
+    Raises:
+        ShadergenError: SG0501 when it cannot be written, SG0605 when the format cannot hold it.
+    """
     size, channels = (pixels.shape[0], pixels.shape[1]), pixels.shape[2]
     try:
         with replacing_file(output) as fresh, fresh.open("wb") as file:

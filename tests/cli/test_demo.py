@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from shadergen.compiler import demo
-from shadergen.compiler.demo import PHOTOGRAPH, Demonstration, side_by_side
+from shadergen.compiler.demo import PHOTOGRAPH, Demonstration
+from shadergen.compiler.pictures.side_by_side import details
 
 
 @pytest.mark.gl
@@ -67,7 +68,7 @@ def test_the_result_opens_where_there_is_a_display(
 def test_details_stand_in_a_row_enlarged_without_smoothing():
     black, white = (Image.new("RGB", (8, 8), colour) for colour in ("black", "white"))
     black.putpixel((2, 3), (255, 0, 0))
-    sheet = np.asarray(side_by_side({"a": black, "b": white}, (2, 3, 4, 5), 4))
+    sheet = np.asarray(details({"a": black, "b": white}, (2, 3, 4, 5), 4))
     top = sheet.shape[0] - 8
     assert (sheet[top : top + 4, :4] == (255, 0, 0)).all()
     assert (sheet[top + 4 :, :8] == 0).all()

@@ -10,7 +10,7 @@ from patches import with_jpeg, with_noise
 from photographs import held_out
 from PIL import Image
 
-from shadergen.compiler.demo import side_by_side
+from shadergen.compiler.pictures.side_by_side import details
 
 
 def denoise() -> None:
@@ -29,7 +29,7 @@ def denoise() -> None:
             "original": original,
         }
         shown = {label: Image.fromarray(image) for label, image in images.items()}
-        rows.append(np.asarray(side_by_side(shown, box, 3)))
+        rows.append(np.asarray(details(shown, box, 3)))
     Image.fromarray(np.concatenate(rows)).save(NETWORKS / "denoise" / "denoise.png")
 
 
@@ -41,7 +41,7 @@ def text() -> None:
     images = {"picture": picture, "text": rounded(marked).astype(np.uint8)}
     height, width = picture.shape[:2]
     shown = {label: Image.fromarray(image) for label, image in images.items()}
-    side_by_side(shown, (0, 0, width, height), 2).save(NETWORKS / "text" / "text.png")
+    details(shown, (0, 0, width, height), 2).save(NETWORKS / "text" / "text.png")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,122 @@
+"""Pictures in a row, each with a label above it: of ``demo`` and ``run --compare``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ShadergenError
+from .. import extras
+from .files import write_pixels
+from .picture import as_integers
+from .reading import SUFFIXES, read_picture
+from .writing import to_pillow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from .picture import Picture
+
+GAP, LABEL, TEXT = 6, 26, 16  # pixels between pictures, above them, and of letters
+ROWS = 1000  # of a picture above which letters grow with it
+NARROWEST = 280  # pixels that a label takes
+
+
+def in_a_row(images: Mapping[str, Any]) -> Any:
+    """Return PIL images of one height in a row, by their labels."""
+    draw_on, fonts = extras.pillow_drawing()
+    height = max(image.height for image in images.values())
+    scale = max(1, height // ROWS)
+    gap, label, text = (scale * size for size in (GAP, LABEL, TEXT))
+    width = sum(image.width + gap for image in images.values()) - gap
+    sheet = extras.pillow().new("RGB", (width, height + label), "white")
+    draw, left = draw_on.Draw(sheet), 0
+    for name, image in images.items():
+        sheet.paste(image.convert("RGB"), (left, label))
+        draw.text((left + 2 * scale, 3 * scale), name, "black", fonts.load_default(text))
+        left += image.width + gap
+    return sheet
+
+
+def details(images: Mapping[str, Any], box: tuple[int, int, int, int], zoom: int) -> Any:
+    """Return a detail of PIL images, enlarged without smoothing and labelled, in a row.
+
+    Args:
+        images: of the same size, by label.
+        box: left, top, right and bottom of the detail.
+        zoom: how much to enlarge it.
+    """
+    return in_a_row({name: _enlarged(image.crop(box), zoom) for name, image in images.items()})
+
+
+def check_comparison(source: Path, result: Path | None, output: Path) -> None:
+    """Find out before the work whether a picture and its result can be shown side by side.
+
+    Args:
+        source: of the run.
+        result: of the run.
+        output: to write both to.
+
+    Raises:
+        ShadergenError: SG0301, SG0501, SG0605.
+    """
+    if result is None:
+        raise ShadergenError("SG0301", "--compare needs a result", help="name its file with -o")
+    for path, what in ((source, "INPUT"), (result, "the result")):
+        if path.is_dir() or path.suffix.lower() not in SUFFIXES:
+            raise ShadergenError(
+                "SG0301",
+                "--compare takes one picture",
+                why=f"{what} is '{path}'",
+                supported=", ".join(SUFFIXES),
+            )
+    if output.suffix.lower() not in SUFFIXES:
+        raise ShadergenError(
+            "SG0605",
+            f"the format of '{output}' is not supported",
+            supported=", ".join(SUFFIXES),
+        )
+    if not output.absolute().parent.is_dir():
+        raise ShadergenError("SG0501", f"'{output.parent}' is not a folder")
+    if output.absolute() in (source.absolute(), result.absolute()):
+        raise ShadergenError(
+            "SG0501", f"--compare would replace '{output}'", help="name another file"
+        )
+
+
+def write_comparison(source: Path, result: Path, output: Path) -> None:
+    """Write a picture and its result side by side; the picture is scaled to the result's height.
+
+    Raises:
+        ShadergenError: SG0101 for a picture that cannot be read, SG0501 for one that cannot be
+            written, SG0605 when the format cannot hold it.
+    """
+    before, after = read_picture(source), read_picture(result)
+    height = after.size[0]
+    width = max(1, round(before.size[1] * height / before.size[0]))
+    named = {"before": before, "after": after}
+    first, second = map(_opaque, named.values())
+    labels = [f"{name}, {p.size[0]}x{p.size[1]}" for name, p in named.items()]
+    if before.size[0] != height:
+        labels[0] += ", bicubic"
+        first = first.resize((width, height), extras.pillow().Resampling.BICUBIC)
+    zoom = -(-NARROWEST // min(first.width, second.width))
+    images = (_enlarged(image, zoom) for image in (first, second))
+    sheet = in_a_row(dict(zip(labels, images, strict=True)))
+    write_pixels(output, np.asarray(sheet), 8, after.metadata.of_channels(3))
+
+
+def _enlarged(image: Any, zoom: int) -> Any:
+    """Return a PIL image enlarged without smoothing."""
+    size = image.width * zoom, image.height * zoom
+    return image.resize(size, extras.pillow().Resampling.NEAREST)
+
+
+def _opaque(picture: Picture) -> Any:
+    """Return a picture in 8 bits as a PIL image, on white where it has alpha."""
+    everything = slice(None)
+    pixels = picture.part(everything, everything, 4)
+    alpha = pixels[..., 3:]
+    return to_pillow(as_integers(pixels[..., :3] * alpha + (1 - alpha), 8))
