@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    short_help="Run a build on pictures, videos or arrays, or a user shader on a picture.",
+    short_help="Run a build on pictures, videos or arrays, or a user shader.",
     epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
     "[bold]shadergen run build/ photos/ -o out/[/bold]; "
     "[bold]shadergen run build/ clip.mp4 -o out.mp4[/bold]; "
@@ -100,7 +100,8 @@ def run(
     pictures are printed. Arrays are an .npz with arrays named after the inputs, or one .npy, in
     the model's shape and axis order. A 1-channel network gets a picture's luma.
 
-    BUILD may also be a user shader (.glsl): FFmpeg's libplacebo filter then runs it on a picture.
+    BUILD may also be a user shader (.glsl): FFmpeg's libplacebo filter then runs it on a picture
+    or a video.
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
@@ -201,11 +202,26 @@ def _shared_notes(result: Run) -> Iterator[str]:
 
 
 def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
+    from ..arrays import ARRAYS
     from ..player.pictures import show_picture
+    from ..player.videos import show_video
+    from ..running import VIDEOS, check_source
 
-    with progress_line() as progress:
-        progress("running in FFmpeg")
-        shown = show_picture(shader, input, output)
+    check_source(input, output)
+    if input.is_dir() or {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
+        raise ShadergenError(
+            "SG0605",
+            f"a user shader does not run on '{input}' to make '{output}'",
+            supported="a picture, or a video",
+        )
+    if input.suffix.lower() in VIDEOS:
+        with progress_bar() as progress:
+            progress("starting FFmpeg", 0, 0)
+            shown = show_video(shader, input, output, progress)
+    else:
+        with progress_line() as step:
+            step("running in FFmpeg")
+            shown = show_picture(shader, input, output)
     if as_json:
         print_json(asdict(shown))
     else:
@@ -213,8 +229,15 @@ def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
 
 
 def print_shown(shown: Shown, output: Path) -> None:
-    """Print what a user shader made of a picture."""
-    echo(
+    """Print what a user shader made of a picture or a video."""
+    for note in shown.notes:
+        echo(f"note: {note}")
+    ran = (
         f"{output}: {'x'.join(map(str, shown.size))}, {passes_text(shown.passes)} in FFmpeg's "
-        f"libplacebo, {shown.milliseconds:.0f} ms with start and shader compilation"
+        "libplacebo, "
     )
+    if shown.frames:
+        rate = shown.frames / (shown.milliseconds / 1e3)
+        echo(f"{ran}{count(shown.frames, 'frame')}, {rate:.1f} a second")
+    else:
+        echo(f"{ran}{shown.milliseconds:.0f} ms with start and shader compilation")

@@ -115,12 +115,12 @@ def run_filter(
 
 @contextmanager
 def filter_steps(
-    shader: Path | None, pixels: tuple[str, str], size: tuple[int, int]
+    shader: Path | None, pixels: tuple[str, str], size: tuple[int, int], more: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Give a folder to start FFmpeg in, which holds the shader, and the filter for ``-vf``.
 
     A path in a filter's options would need escapes. The arguments are those of
-    :func:`run_filter`.
+    :func:`run_filter`; ``more`` are further options of the filter.
     """
     with TemporaryDirectory() as folder:
         custom = ""
@@ -130,7 +130,7 @@ def filter_steps(
         yield (
             folder,
             f"format={pixels[0]},hwupload,libplacebo=w={size[1]}:h={size[0]}:dithering=-1"
-            f":format={pixels[1]}{custom},hwdownload,format={pixels[1]}",
+            f":format={pixels[1]}{custom}{more},hwdownload,format={pixels[1]}",
         )
 
 

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import ShadergenError
 from ...records import dataclass
 from ..pictures.files import write_result
-from ..pictures.reading import SUFFIXES, read_picture
-from ..running import VIDEOS
+from ..pictures.reading import read_picture
 from .libplacebo import COLOURS, DEPTH, filtered
 from .outline import outline, read_shader, refusal
 
@@ -52,23 +50,12 @@ def show_picture(shader: Path, source: Path, output: Path) -> Shown:
         ShadergenError: SG0101, SG0501, SG0605 for files, SG0607 where FFmpeg cannot do it.
     """
     text = read_shader(shader)
-    if output.suffix.lower() in VIDEOS:
-        raise ShadergenError(
-            "SG0605",
-            f"'{output}' is a video, and run shows a user shader on one picture",
-            help="write the video with FFmpeg (docs/players.md), or run a build folder on it",
-        )
-    if output.suffix.lower() not in SUFFIXES:
-        supported = ", ".join(SUFFIXES)
-        raise ShadergenError(
-            "SG0605", f"the format of '{output}' is not supported", supported=supported
-        )
     picture = read_picture(source)
     plan = outline(text, picture.size)
     if plan.channels not in COLOURS:
         raise refusal(
             f"it replaces {plan.hook}, and pictures have luma or RGB only",
-            "play a video, which has chroma",
+            "run it on a video, which has chroma",
         )
     everything = slice(None)
     values = picture.part(everything, everything, 1 if plan.channels == 1 else 4)

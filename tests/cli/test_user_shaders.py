@@ -171,11 +171,16 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
         shadergen("run", shader, gray, "-o", output, "--variant", "a").err
     )
     assert "cannot read" in shadergen("run", tmp_path / "no.glsl", gray, "-o", output).err
-    video = shadergen("run", shader, tmp_path / "a.mkv", "-o", tmp_path / "b.mkv").err
-    assert "shows a user shader on one picture" in video
-    assert "with FFmpeg" in video
+    (tmp_path / "a.mkv").write_bytes(b"no video")
+    ran = shadergen("run", shader, tmp_path / "a.mkv", "-o", tmp_path / "b.png")
+    assert "'a.mkv' gives a video" in ran.err
+    ran = shadergen("run", shader, gray, "-o", tmp_path / "b.mkv")
+    assert "'gray.png' gives a picture" in ran.err
+    ran = shadergen("run", shader, tmp_path, "-o", tmp_path / "folder")
+    assert "supported: a picture, or a video" in ran.err
     assert "is shader code, not a model" in shadergen("inspect", shader).err
-    assert "is not supported" in shadergen("run", shader, gray, "-o", tmp_path / "a.npz").err
+    ran = shadergen("run", shader, gray, "-o", tmp_path / "a.npz")
+    assert "supported: a picture, or a video" in ran.err
     for arguments, why in {
         ("--warm-up", "3"): "--warm-up is not supported with user shaders",
         ("--chart", tmp_path / "a.svg"): "--chart is not supported with user shaders",
