@@ -51,7 +51,9 @@ DEAREST = 10  # passes of a build in the table
     metavar="FILE",
     help="Draw latency and passes as .svg or .png.",
 )
-@measuring_options("build", 50, "Stop measuring frames after N seconds.")
+@measuring_options(
+    "build", 50, "Stop measuring frames after N seconds; by default 60 for user shaders."
+)
 @click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
 @runtime_options("auto: the first one installed that all builds have shaders for.")
 @click.option(
@@ -82,7 +84,7 @@ def bench(
     from ..player.outline import is_user_shader
 
     if any(map(is_user_shader, builds)):
-        _bench_user_shaders(builds, json_file, frames, size)
+        _bench_user_shaders(builds, json_file, frames, seconds, size)
         return
     if size is not None:
         raise ShadergenError("SG0301", "--size is for user shaders (.glsl); a build has its own")
@@ -107,13 +109,17 @@ def bench(
 
 
 def _bench_user_shaders(
-    shaders: tuple[Path, ...], json_file: Path | None, frames: int, size: str | None
+    shaders: tuple[Path, ...],
+    json_file: Path | None,
+    frames: int,
+    seconds: float | None,
+    size: str | None,
 ) -> None:
     """Measure user shaders; options of builds have no meaning for them, and are refused."""
-    from ..player.measuring import measure
+    from ..player.measuring import SECONDS, measure
     from ..player.outline import is_user_shader
 
-    for name in ("chart", "warm_up", "seconds", "no_transfer", "runtime", "adapter"):
+    for name in ("chart", "warm_up", "no_transfer", "runtime", "adapter"):
         if is_given(name):
             flag = "--" + name.replace("_", "-")
             raise ShadergenError("SG0301", f"{flag} is not supported with user shaders")
@@ -130,15 +136,18 @@ def _bench_user_shaders(
             supported="--json -, which prints",
         )
     with progress_line() as progress:
-        found = measure(shaders, _size(size), frames, progress)
+        budget = SECONDS if seconds is None else seconds
+        found = measure(shaders, _size(size), frames, budget, progress)
     if json_file is not None:
         print_json([asdict(f) for f in found])
         return
-    table = new_table("FFmpeg's libplacebo", "result", "passes", "first frame ms", "frame ms")
+    table = new_table("FFmpeg's libplacebo", "result", "passes", "first frame ms", "frame ms",
+                      "frames")  # fmt: skip
     for f in found:
         result = "x".join(map(str, f.size))
         name = f.name or "plain scaling"
-        table.add_row(name, result, str(f.passes), short_text(f.first), short_text(f.frame))
+        times = (short_text(f.first), short_text(f.frame))
+        table.add_row(name, result, str(f.passes), *times, str(f.frames))
     print_table(table)
 
 

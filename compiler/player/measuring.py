@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...records import dataclass
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 VIDEO, VIDEO_OF_RGB = "yuv420p", "gbrp"  # FFmpeg's formats of what is measured
 REPEATS = 3  # of a measurement, the least of which counts: other programs run, too
+SECONDS = 60.0  # for all measurements
+FEW = 10  # frames: with fewer, fewer repeats are better
+SHORTEST = 0.1  # milliseconds of a frame, with its upload and download
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Frames:
         size: height and width of the result.
         first: until the first frame is there.
         frame: of each further frame, with its upload and download.
+        frames: how many further frames were measured.
     """
 
     name: str
@@ -34,12 +39,14 @@ class Frames:
     size: tuple[int, int]
     first: float
     frame: float
+    frames: int
 
 
 def measure(
     shaders: Sequence[Path],
     size: tuple[int, int],
     frames: int,
+    seconds: float = SECONDS,
     progress: Callable[[str], None] = lambda step: None,
 ) -> list[Frames]:
     """Return the times of user shaders, each after those of plain scaling to the same size.
@@ -47,41 +54,67 @@ def measure(
     Args:
         shaders: the files.
         size: height and width of the pictures.
-        frames: how many to measure.
-        progress: called with the name of what is measured next.
+        frames: how many to measure at most.
+        seconds: for all measurements, in equal parts. Each has one frame at least, after the
+            player has compiled the shader, however long that takes.
+        progress: called with the name of what is measured next, and about how long it takes.
 
     Raises:
         ShadergenError: SG0101, SG0605 for files, SG0607 where FFmpeg cannot do it.
     """
-    found: list[Frames] = []
-    scaled: set[tuple[tuple[int, int], str]] = set()
-    for shader in shaders:
-        plan = outline(read_shader(shader), size)
+    plans = [outline(read_shader(shader), size) for shader in shaders]
+    wanted: dict[tuple[Path | None, tuple[int, int], str], int] = {}  # passes, in this order
+    for shader, plan in zip(shaders, plans, strict=True):
         pixels = VIDEO_OF_RGB if plan.hook == "RGB" else VIDEO
-        if (plan.size, pixels) not in scaled:
-            scaled.add((plan.size, pixels))
-            progress("measuring plain scaling in FFmpeg")
-            times = _times(None, pixels, size, plan.size, frames)
-            found.append(Frames("", 0, plan.size, *times))
-        progress(f"measuring {shader} in FFmpeg, {2 * REPEATS} runs")
-        times = _times(shader, pixels, size, plan.size, frames)
-        found.append(Frames(str(shader), plan.passes, plan.size, *times))
+        wanted.setdefault((None, plan.size, pixels), 0)
+        wanted[shader, plan.size, pixels] = plan.passes
+    found: list[Frames] = []
+    for (each, result, pixels), passes in wanted.items():
+        once = partial(_elapsed, each, pixels, size, result)
+        name = "plain scaling" if each is None else str(each)
+        times = _times(once, frames, seconds / len(wanted), partial(_named, progress, name))
+        found.append(Frames("" if each is None else name, passes, result, *times))
     return found
 
 
+def _named(progress: Callable[[str], None], name: str, step: str) -> None:
+    progress(f"{name} in FFmpeg: {step}")
+
+
 def _times(
-    shader: Path | None,
-    pixels: str,
-    size: tuple[int, int],
-    result: tuple[int, int],
-    frames: int,
-) -> tuple[float, float]:
-    """Return milliseconds of the first frame, with start and compilation, and of the others."""
-    first = elapsed = float("inf")
-    for _ in range(REPEATS):
-        first = min(first, _elapsed(shader, pixels, size, result, 1))
-        elapsed = min(elapsed, _elapsed(shader, pixels, size, result, 1 + frames))
-    return first, max(0.0, elapsed - first) / frames
+    once: Callable[[int], float], frames: int, seconds: float, progress: Callable[[str], None]
+) -> tuple[float, float, int]:
+    """Measure within a time, but one frame at least.
+
+    Args:
+        once: runs FFmpeg with so many frames, and returns the milliseconds.
+        frames: how many to measure at most.
+        seconds: to take.
+        progress: called with each step.
+
+    Returns:
+        Milliseconds of the first frame, with start and compilation, and of each of the others; and
+        how many others there were.
+    """
+    ends = time.perf_counter() + seconds
+    progress("compiling")
+    first = once(1)
+    progress(f"about {first / 1e3:.0f} s")
+    number, elapsed = 1, once(2)
+    frame = max(elapsed - first, SHORTEST)
+    rest = (ends - time.perf_counter()) * 1e3
+    for repeats in range(REPEATS, 0, -1):  # each once with one frame, and once with one and more
+        fitting = int((rest / repeats - 2 * first) / frame)
+        if fitting >= min(frames, FEW):
+            break
+    if fitting > number or fitting == frames:
+        number, elapsed = min(fitting, frames), float("inf")
+        progress(f"about {repeats * (2 * first + number * frame) / 1e3:.0f} s")
+        for _ in range(repeats):
+            first, elapsed = min(first, once(1)), min(elapsed, once(1 + number))
+            if time.perf_counter() > ends:
+                break
+    return first, max(0.0, elapsed - first) / number, number
 
 
 def _elapsed(

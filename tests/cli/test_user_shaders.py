@@ -163,6 +163,9 @@ def test_bench_measures_user_shaders_beside_plain_scaling(shadergen, tmp_path):
     assert (plain["name"], plain["passes"], plain["size"]) == ("", 0, [72, 128])
     assert (own["name"], own["passes"], own["size"]) == (str(shader), 11, [72, 128])
     assert own["first"] > 0
+    assert plain["frames"] == own["frames"] == 2
+    ran = shadergen("bench", shader, "--seconds", "0", "--size", "36x64", "--json", "-")
+    assert [entry["frames"] for entry in ran.json] == [1, 1]
 
 
 def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp_path, gray):
