@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 import warnings
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,10 +138,8 @@ def _write_dynamic(module: Any, args: Any, kwargs: Any, shapes: Any, path: Path)
 def _write_fixed(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: Path) -> None:
     """Write a module at the example's sizes.
 
-    ``torch.export`` runs the module on tensors without data. It fails for modules that assign
-    weights in ``forward``, such as those that merge branches. The older exporter, by TorchScript,
-    runs them as they are. It warns where an export would depend on the example's values: such
-    modules are refused.
+    ``torch.export`` runs the module on tensors without data, and fails for modules that assign
+    weights in ``forward``. :func:`_write_traced` then writes the module if it can.
     """
     import torch
 
@@ -150,20 +148,35 @@ def _write_fixed(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pat
             program = torch.export.export(module, args, kwargs, strict=False)
             torch.onnx.export(program, (), path, dynamo=True, verbose=False)
     except Exception:
-        with suppress(Exception), warnings.catch_warnings(), redirect_stdout(StringIO()):
-            warnings.simplefilter("error", torch.jit._trace.TracerWarning)
-            names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
-            plain = all(map(torch.is_tensor, (*args, *kwargs.values())))
-            torch.onnx.export(
-                module,
-                args,
-                path,
-                kwargs=kwargs,
-                dynamo=False,
-                input_names=names if plain else None,
-            )
-            return
-        raise
+        if not _write_traced(module, args, kwargs, path):
+            raise
+
+
+def _write_traced(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: Path) -> bool:
+    """Write a module by PyTorch's older exporter; return whether the file is right for all inputs.
+
+    That exporter records one run on data. The file may then hold values of the example. It warns of
+    branches, but not of ``x.data`` or ``x.tolist()``. Runs on the example and on random numbers
+    must therefore give the same file.
+    """
+    import torch
+
+    if not all(torch.is_tensor(v) and v.is_floating_point() for v in (*args, *kwargs.values())):
+        return False
+    names = list(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+    random = tuple(map(torch.rand_like, args)), {n: torch.rand_like(v) for n, v in kwargs.items()}
+    written = []
+    for given, named in ((args, kwargs), random):
+        try:
+            with warnings.catch_warnings(), redirect_stdout(StringIO()):
+                warnings.simplefilter("error", torch.jit._trace.TracerWarning)
+                torch.onnx.export(
+                    module, given, path, kwargs=named, dynamo=False, input_names=names
+                )
+        except Exception:
+            return False
+        written.append(path.read_bytes())
+    return written[0] == written[1]
 
 
 @contextmanager

@@ -202,13 +202,25 @@ def test_a_module_that_assigns_weights_compiles_and_still_runs(image):
     np.testing.assert_allclose(build(image=image), expected(module, image), atol=1e-5)
 
 
-class Branches(torch.nn.Module):
+class Baked(Merged):
+    """Reads numbers of its input in ways that an export of one run would hold as constants."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
     def forward(self, image: Any) -> Any:
-        return image * 2 if image.sum() > 0 else image
+        result = super().forward(image)
+        if self.kind == "branch":
+            return result if image.sum() > 0 else -result
+        if self.kind == "data":
+            return result * image.data.mean()
+        return result * image[0, 0, 0].tolist()[0]
 
 
-def test_a_module_whose_result_depends_on_a_branch_is_refused(image):
-    error = refusal(partial(shadergen.compile_model, Branches(), example=image))
+@pytest.mark.parametrize("kind", ["branch", "data", "tolist"])
+def test_a_module_whose_export_would_hold_the_examples_values_is_refused(kind, image):
+    error = refusal(partial(shadergen.compile_model, Baked(kind), example=image))
     assert error.startswith("error[SG0102]: PyTorch cannot export this module")
 
 
