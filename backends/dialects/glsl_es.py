@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..shader.types import Type
 
 VECTORS = {"float": "vec", "int": "ivec", "uint": "uvec", "bool": "bvec"}
+MASKS = 1 << 16  # uints from here on are masks of bits, and printed in hexadecimal
 IMAGES = {"2d": "2D", "array": "2DArray"}
 FULLSCREEN = """\
 // One triangle that covers the viewport; no vertex buffer is bound.
@@ -65,7 +66,8 @@ class GlslEs(Printer):
         if number.type == BOOL:
             return "true" if number.value else "false"
         if number.type == UINT:
-            return f"0x{int(number.value):X}u"
+            value = int(number.value)
+            return f"{value}u" if value < MASKS else f"0x{value:X}u"
         assert number.type == INT
         return str(int(number.value))
 

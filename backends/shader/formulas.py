@@ -352,6 +352,8 @@ def _index(e: Expr, names: Names) -> Expression:
     arguments = [_index(a, names) for a in e.args]
     if e.function in ("idiv", "imod") and (bits := shift(e.args[1])):
         return arguments[0] >> bits if e.function == "idiv" else arguments[0] & (2**bits - 1)
+    if e.function in ("idiv", "imod") and isinstance(e.args[1], Num) and e.args[1].value > 0:
+        return _divided(e.function, arguments[0], int(e.args[1].value))
     if e.function in INTEGER:
         return INTEGER[e.function](*arguments)
     if e.function == "max" or e.function == "min":
@@ -361,6 +363,16 @@ def _index(e: Expr, names: Names) -> Expression:
             return intrinsic("clamp", *bounds)
         return intrinsic(e.function, *arguments)
     raise InternalError(f"no integer form of {e.function}")
+
+
+def _divided(function: str, value: Expression, by: int) -> Expression:
+    """Return the quotient or remainder of an int that is not negative and a constant.
+
+    The division is one of uints. Compilers multiply and shift then; for ints, they add as many
+    instructions for the sign.
+    """
+    unsigned, divisor = construct(UINT, value), Number(by, UINT)
+    return construct(INT, unsigned // divisor if function == "idiv" else unsigned % divisor)
 
 
 INTEGER: dict[str, Callable[..., Expression]] = {

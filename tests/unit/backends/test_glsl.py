@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from support.trees import trees
@@ -98,6 +99,7 @@ def test_a_condition_on_floats_is_one_bool():
 def test_printed_index_maps_mean_what_the_tree_means():
     arity = {"add": 2, "sub": 2, "mul": 2, "min": 2, "max": 2, "idiv": 2, "imod": 2}
     clamp = {"clamp": lambda x, low, high: min(max(x, low), high), "min": min, "max": max}
+    clamp |= {"int": int, "uint": int}
     checked = 0
     for k, expr in enumerate(trees(3000, arity, "pq", range(-5, 10))):
         p, q = k % 50, k % 7
@@ -106,6 +108,7 @@ def test_printed_index_maps_mean_what_the_tree_means():
             continue
         names = {n: Variable(n, INT) for n in "pq"}
         printed = print_expression(index(expr, names)).replace("/", "//")
+        printed = re.sub(r"(\d)u\b", r"\1", printed)
         assert "." not in printed, printed
         try:
             got = eval(printed, {"__builtins__": {}}, {**clamp, "p": p, "q": q})
@@ -114,6 +117,17 @@ def test_printed_index_maps_mean_what_the_tree_means():
         assert got == want, (str(expr), printed)
         checked += 1
     assert checked > 1500
+
+
+def test_index_maps_divide_by_constants_as_uints():
+    names = {"a": Variable("a", INT), "n": Variable("n", INT)}
+
+    def printed(text: str) -> str:
+        return print_expression(index(parse(text), names))
+
+    assert printed("idiv(a, 3) + imod(a, 3) * 80") == "int(uint(a) / 3u) + int(uint(a) % 3u) * 80"
+    assert printed("idiv(a, 4) + imod(a, 4)") == "(a >> 2) + (a & 3)"
+    assert printed("idiv(a, n)") == "a / n"
 
 
 def test_repeated_parts_become_local_variables():
