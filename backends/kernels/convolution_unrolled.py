@@ -19,7 +19,14 @@ from ..shader.builder import constant
 from ..shader.constructors import integer, offset
 from ..shader.expressions import Conditional, Variable
 from ..shader.types import BOOL, VEC4
-from .input_loader import CORNER, inside_map, loader, pads_with_zeros, with_prologue
+from .input_loader import (
+    CORNER,
+    inside_map,
+    loader,
+    pads_with_zeros,
+    sampler_pads,
+    with_prologue,
+)
 from .loads import LANE
 
 if TYPE_CHECKING:
@@ -132,8 +139,8 @@ def unrolled(
     totals = [Variable(name, VEC4) for name in group.results]
     body.declare(TEXEL.name, VEC4)
     keeps = planes < depth and shader.precision == "highp" and not biases
-    stored = holds_padding(x, p)
-    keeps = keeps and not stored and pads_with_zeros(shader, conv, x, group)
+    padded = holds_padding(x, p) or sampler_pads(shader, conv, x, group)
+    keeps = keeps and not padded and pads_with_zeros(shader, conv, x, group)
     befores = [body.declare(f"before_{t.name}", VEC4) for t in totals] if keeps else []
     several, planes_of_map = len(p.prologue) > 1, x.type.planes
     raw = replace(p, prologue=()) if several else p
@@ -145,11 +152,11 @@ def unrolled(
         if not by_plane:
             continue
         ky, kx = divmod(tap, w.shape[3])
-        test = None if stored else inside_map(shader, conv, x, w, (ky, kx))
+        test = None if padded else inside_map(shader, conv, x, w, (ky, kx))
         beside: Beside = "anything" if keeps else "padding"
         # Biases are for Intel. If only some loads test for the border, its compiler runs half as
         # many lanes at once, so then all loads do.
-        if test is None and not stored and may_pad(conv.pads) and not biases:
+        if test is None and not padded and may_pad(conv.pads) and not biases:
             beside = "nothing"
         if beside not in loads:
             loads[beside] = loader(shader, conv, raw, x, group, beside=beside)

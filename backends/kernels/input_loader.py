@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...ir.dimensions import is_dynamic
 from ...ir.expr import Var, named, variables
-from ...ir.indexing import border
+from ...ir.indexing import border, simplest_mode
 from ...ir.ops.window import may_pad
 from ...passes.kernel_ops import keeps_padding
 from ...passes.placement.halos import holds_padding
@@ -97,6 +97,7 @@ def loader(
     zeros = pad == 0.0 and keeps_padding(conv, p.prologue)
     zeros = zeros and texture.is_zero_outside(shader.target) and shifts  # -1 / 3 is 0
     pads = may_pad(conv.pads) and beside != "nothing" and not holds_padding(x, p)
+    pads = pads and not sampler_pads(shader, conv, x, group)
     body = Body()
     at: Expression = wanted
     inside: Expression | None = None
@@ -151,6 +152,12 @@ def loader(
         value = Conditional(inside, value, vec4(pad))
     body.give(value)
     return Function(NAMES[beside], (wanted, PLANE), VEC4, body.statements)
+
+
+def sampler_pads(shader: ShaderBuilder, conv: Conv, x: Value, group: Group) -> bool:
+    """Whether the sampler pads a convolution's input: all samplers clamp (docs/schedule.md)."""
+    repeats_edge = simplest_mode(conv.pad_mode, *conv.pads) == "edge"
+    return repeats_edge and conv.enlarged == (1, 1) and shader.texture(x, "x", group.batch).sampled
 
 
 def pads_with_zeros(shader: ShaderBuilder, conv: Conv, x: Value, group: Group) -> bool:

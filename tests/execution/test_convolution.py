@@ -224,6 +224,20 @@ def test_samples_beside_the_map_are_the_pad(size, precision, pad):
     assert any("inside = centre == clamp(centre" in text for text in files.shaders.values())
 
 
+@pytest.mark.parametrize("fetch", ("texel", "sample"))
+@pytest.mark.parametrize("precision", ("highp", "mediump"))
+@pytest.mark.parametrize("size", ((1, 1), (3, 5), (2, 4097), (4096, 1)))
+def test_edges_are_repeated_by_the_sampler_where_draws_sample(size, precision, fetch):
+    rng = np.random.default_rng(9)
+    x = image(1, 3, *size)
+    v = pointwise("exp(-abs(x0))", x)
+    y = conv(rng, v, 5, (3, 3), pads=(1, 2, 2, 2), dilations=(1, 2), pad_mode="edge")
+    options = {"stage": "fragment", "fetch": fetch, "precision": precision, **DESKTOP}
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)), **options)
+    text = next(t for t in files.shaders.values() if "load_x" in t)
+    assert ("ivec2 source = " in text) == (fetch == "texel")
+
+
 @pytest.mark.parametrize("weights", ("constants", "ubo"))
 @pytest.mark.parametrize("fetch", ("texel", "sample"))
 @pytest.mark.parametrize(
