@@ -13,8 +13,9 @@ const input = document.createElement("canvas"); // a frame of a moving source
 const networks = await (await fetch("networks.json")).json();
 const wanted = new URLSearchParams(location.search).get("network");
 let working = Promise.resolve();
-let opened = []; // by side; what a side lacks is undefined
-let turn = 0; // counts networks and sources; what belongs to an earlier one stops
+let opened = null; // by side, once both are open; what a side lacks is undefined
+let choice = 0; // counts networks: one that is open only after another was chosen is closed
+let turn = 0; // counts networks and sources; what is shown of an earlier one stops
 
 for (const { name, url } of networks) $("network").add(new Option(name, url, false, url === wanted));
 
@@ -31,11 +32,12 @@ const side = (i, name) => document.querySelectorAll(`.${name}`)[i];
 
 /** Open a network on both. What one of them lacks is said on its side. */
 async function choose(url) {
-  const mine = ++turn;
+  const mine = ++choice;
+  turn++;
   const entry = networks.find((one) => one.url === url);
   say("");
-  for (const network of opened) network?.close();
-  opened = [];
+  for (const network of opened ?? []) network?.close();
+  opened = null;
   const found = [];
   for (const i of WAYS.keys()) {
     for (const name of ["time", "start", "passes", "renderer"]) side(i, name).textContent = "–";
@@ -43,17 +45,19 @@ async function choose(url) {
     side(i, "shown").hidden = false;
     try {
       const start = performance.now();
-      const progress = (...all) => mine === turn && report(...all);
+      const progress = (...all) => mine === choice && report(...all);
       found[i] = await Network.open(entry, progress, await WAYS[i]());
+      if (mine !== choice) break;
       side(i, "start").textContent = timeText(performance.now() - start);
       side(i, "passes").textContent = found[i].build.passes.length;
       side(i, "renderer").textContent = rendererText(found[i].renderer);
     } catch (error) {
+      if (mine !== choice) break;
       side(i, "wrong").textContent = error.message;
       side(i, "shown").hidden = true;
     }
-    if (mine !== turn) return found.forEach((network) => network?.close());
   }
+  if (mine !== choice) return found.forEach((network) => network?.close());
   report();
   opened = found;
   for (const network of opened) {
@@ -82,9 +86,10 @@ async function difference(plans, picture) {
   return Math.max(...a.map((tile, i) => worst(tile, b[i])));
 }
 
-/** Show the source through both, once what was shown before has stopped. */
+/** Show the source through both, once they are open and what was shown before has stopped. */
 function show() {
   const mine = ++turn;
+  if (!opened) return;
   working = working.then(() => mine === turn && work(mine));
   return working;
 }

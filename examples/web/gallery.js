@@ -9,6 +9,7 @@ class Card {
   #network = null;
   #opening = null;
   #turn = 0; // counts pictures; the result of an earlier one is not shown
+  #taken = 0; // counts files; one that is decoded only after another was chosen is dropped
   #working = Promise.resolve(); // a picture is run when the one before it has stopped
 
   constructor(section) {
@@ -107,13 +108,16 @@ class Card {
 
   /** Run the network on a picture that a person chose. */
   async take(file) {
+    const mine = ++this.#taken;
     this.say("");
     try {
-      const picture = await decode(file);
+      const [picture] = await Promise.all([decode(file), this.ready]);
+      if (mine !== this.#taken) return;
       if (picture instanceof HTMLVideoElement) throw Error("Open videos with the link “Video and webcam”.");
       [this.picture, this.name] = [picture, file.name.replace(/\.[^.]*$/, "")];
     } catch (error) {
-      return this.say(error);
+      if (mine === this.#taken) this.say(error);
+      return;
     }
     return this.run();
   }

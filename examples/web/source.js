@@ -9,11 +9,12 @@ export const $ = (id) => document.getElementById(id);
 /** The canvas, picture or video, and a name for files made of it. */
 export let source = sample();
 export let sourceName = "sample";
-let stream = null;
+let asked = 0; // counts sources that a person chose: an earlier one that comes later is dropped
 let changed = () => {};
 let taken = 0; // the place in the video that was taken last
 
 export const isMoving = () => source instanceof HTMLVideoElement;
+const isWebcam = () => isMoving() && Boolean(source.srcObject);
 
 /** Call a function, which may be asynchronous, whenever the source changes. */
 export function onChange(callback) {
@@ -54,7 +55,7 @@ export async function nextFrame(isCurrent) {
 
 /** Show the controls of a video from a file; a picture or a webcam has none. */
 function showControls() {
-  const hasPlaces = isMoving() && !stream && Number.isFinite(source.duration);
+  const hasPlaces = isMoving() && !isWebcam() && Number.isFinite(source.duration);
   $("video").hidden = !hasPlaces;
   if (!hasPlaces) return;
   const video = source;
@@ -70,33 +71,49 @@ function showControls() {
   update();
 }
 
-function stop() {
-  for (const track of stream?.getTracks() ?? []) track.stop();
-  stream = null;
-  $("webcam").setAttribute("aria-pressed", "false");
+/** Free a picture or a video, and stop a webcam. */
+function release(thing) {
+  if (thing instanceof ImageBitmap) thing.close();
+  if (!(thing instanceof HTMLVideoElement)) return;
+  thing.pause();
+  if (thing.src) URL.revokeObjectURL(thing.src);
+  stop(thing.srcObject);
 }
 
-/** Show another source instead of the one until now. */
-function replace(next, name) {
-  if (isMoving()) {
-    source.pause();
-    if (source.src) URL.revokeObjectURL(source.src);
+function stop(stream) {
+  for (const track of stream?.getTracks() ?? []) track.stop();
+}
+
+/** Show what `load()` returns once it is there, unless a person chose another source meanwhile. */
+async function replace(load, name) {
+  const mine = ++asked;
+  say("");
+  try {
+    const next = await load();
+    if (mine !== asked) return release(next);
+    release(source);
+    [source, sourceName] = [next, name];
+    $("webcam").setAttribute("aria-pressed", isWebcam());
+    showControls();
+    say(""); // what the source until now had wrong
+    return changed();
+  } catch (error) {
+    if (mine === asked) say(error);
   }
-  if (source instanceof ImageBitmap) source.close();
-  [source, sourceName] = [next, name];
-  showControls();
-  return changed();
 }
 
 /** Show a file that a person gave. */
-async function open(file) {
-  say("");
+const open = (file) => replace(() => decode(file), file.name.replace(/\.[^.]*$/, ""));
+
+/** Return a playing video of the webcam. */
+async function webcam() {
+  let stream = null;
   try {
-    const next = await decode(file);
-    stop();
-    return replace(next, file.name.replace(/\.[^.]*$/, ""));
+    stream = await navigator.mediaDevices.getUserMedia({ video: true });
+    return await play(Object.assign(document.createElement("video"), { srcObject: stream }));
   } catch (error) {
-    return say(error);
+    stop(stream);
+    throw Error(`the webcam cannot be used: ${error.message}`);
   }
 }
 
@@ -106,22 +123,7 @@ $("file").addEventListener("change", (event) => {
 });
 $("play").addEventListener("click", () => (source.paused ? source.play() : source.pause()));
 $("seek").addEventListener("input", ({ target }) => (source.currentTime = target.value));
-$("webcam").addEventListener("click", async () => {
-  say("");
-  if (stream) {
-    stop();
-    return replace(sample(), "sample");
-  }
-  try {
-    stream = await navigator.mediaDevices.getUserMedia({ video: true });
-    const video = await play(Object.assign(document.createElement("video"), { srcObject: stream }));
-    $("webcam").setAttribute("aria-pressed", "true");
-    return replace(video, "webcam");
-  } catch (error) {
-    stop();
-    return say(`the webcam cannot be used: ${error.message}`);
-  }
-});
+$("webcam").addEventListener("click", () => (isWebcam() ? replace(sample, "sample") : replace(webcam, "webcam")));
 addEventListener("paste", (event) => {
   const [file] = event.clipboardData.files;
   if (file) open(file);

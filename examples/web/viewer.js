@@ -15,8 +15,10 @@ const MOST_LOSSES = 3; // of a GPU, after which a network is not opened again
 const input = document.createElement("canvas"); // a frame of a moving source
 const networks = await (await fetch("networks.json")).json();
 const view = new Panes($("view"), { wheel: true, name: () => `${sourceName}-${chosen().model}`, fail: say });
-let network = null;
-let turn = 0; // counts networks and sources; what belongs to an earlier one stops
+let network = null; // the chosen one, once it is open
+let isOpening = false;
+let choice = 0; // counts networks: one that is open only after another was chosen is closed
+let turn = 0; // counts networks and sources; what is shown of an earlier one stops
 let losses = 0;
 let working = Promise.resolve();
 
@@ -27,7 +29,8 @@ const chosen = () => networks.find(({ url }) => url === $("network").value);
 /** Show the source through the network, once what was shown before has stopped: both use one runner. */
 function show() {
   const mine = ++turn;
-  working = working.then(() => mine === turn && network && work(() => mine === turn));
+  if (!network) return isOpening ? showWaiting() : choose(); // again, where opening it failed
+  working = working.then(() => mine === turn && work(() => mine === turn));
   return working;
 }
 
@@ -72,7 +75,7 @@ async function still(plan, space, isCurrent) {
   showTime(milliseconds);
   showLegend($("legend"), counts, chosen().labels);
   view.buttons.save.disabled = false;
-  for (let i = 0; i < MEASURED_FRAMES && performance.now() - start < MEASURED_TIME; i++) {
+  for (let i = 0; i < MEASURED_FRAMES && isCurrent() && performance.now() - start < MEASURED_TIME; i++) {
     const before = performance.now();
     if (!(await network.run(source, plan, view.after, { onTile: isCurrent }))) return;
     const took = performance.now() - before;
@@ -125,32 +128,41 @@ function showWaiting() {
   drawBefore(view.before, source, sizeOf(source));
 }
 
-/** Open a network: on WebGPU if this browser and the build have it, else on WebGL 2. */
-async function choose(url) {
-  const mine = ++turn;
+/** Open the chosen network, on WebGPU if this browser and the build have it, else on WebGL 2, and show it. */
+async function choose() {
+  const mine = ++choice;
+  turn++;
+  network?.close();
+  network = null;
+  isOpening = true;
+  const entry = chosen();
   say("");
   showWaiting();
   try {
-    const next = await Network.open(chosen(), (...all) => mine === turn && report(...all));
-    if (mine !== turn) return next.close();
-    network?.close();
+    const next = await Network.open(entry, (...all) => mine === choice && report(...all));
+    if (mine !== choice) return next.close();
     network = next;
-    const { runner } = network;
-    if (runner.gl) runner.onrestored = show;
-    else runner.onlost = () => ++losses <= MOST_LOSSES && choose(url);
-    $("api").textContent = network.api;
-    $("renderer").textContent = rendererText(network.renderer);
-    $("where").hidden = false;
-    $("compare").hidden = (chosen().runs_on ?? []).length < 2 || !(await hasWebGpu());
-    $("compare").href = `compare.html?network=${encodeURIComponent(url)}`;
-    await show();
   } catch (error) {
-    if (mine !== turn) return;
+    if (mine !== choice) return;
     report();
     say(error);
+    return;
+  } finally {
+    if (mine === choice) isOpening = false;
   }
+  const { runner } = network;
+  if (runner.gl) runner.onrestored = show;
+  else runner.onlost = () => ++losses <= MOST_LOSSES && choose();
+  $("api").textContent = network.api;
+  $("renderer").textContent = rendererText(network.renderer);
+  $("where").hidden = false;
+  show();
+  const canCompare = (entry.runs_on ?? []).length > 1 && (await hasWebGpu());
+  if (mine !== choice) return;
+  $("compare").hidden = !canCompare;
+  $("compare").href = `compare.html?network=${encodeURIComponent(entry.url)}`;
 }
 
-$("network").addEventListener("change", (event) => choose(event.target.value));
+$("network").addEventListener("change", choose);
 onChange(show);
-choose($("network").value);
+choose();
