@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     "--overlap",
     type=click.IntRange(min=0),
     metavar="PIXELS",
-    help="Overlap of tiles, which are blended; the result is then approximate. By default, tiles "
-    "overlap by what the network needs for its exact result.",
+    help="Overlap of tiles, which are blended: an approximation. By default, what the exact result "
+    "needs.",
 )
 @click.option(
     "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."
@@ -100,8 +100,7 @@ def run(
     pictures are printed. Arrays are an .npz with arrays named after the inputs, or one .npy, in
     the model's shape and axis order. A 1-channel network gets a picture's luma.
 
-    BUILD may also be a user shader (.glsl): FFmpeg's libplacebo filter then runs it on a picture
-    or a video.
+    BUILD may also be a user shader (.glsl), which FFmpeg's libplacebo filter runs.
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
