@@ -7,7 +7,7 @@ they write tensors of the same name.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..backends.devices.gpus import GPUS
 from ..backends.dialects.language import without_comments
@@ -21,7 +21,7 @@ from .inspection import peak_bytes, texture_bytes
 from .size_texts import at_defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 IGNORED = ("generator", "sha256", "version")  # members that say who wrote a schedule, and how
@@ -57,18 +57,29 @@ class Step:
     sources: tuple[str, ...]
 
 
+class Named(Protocol):
+    """A part of what is compared."""
+
+    @property
+    def name(self) -> str:
+        """Its name; parts of the same name belong together."""
+
+
+Part = TypeVar("Part", bound=Named)
+
+
 @dataclass(frozen=True)
-class Change:
-    """A step that one of the builds lacks, or that differs.
+class Change(Generic[Part]):
+    """A part, such as a step of a build, that one side lacks, or that differs.
 
     Attributes:
-        before: None if the first build lacks it.
-        after: None if the second build lacks it.
+        before: None if the first side lacks it.
+        after: None if the second side lacks it.
         details: what differs, such as "kernel: fragment convolution -> compute convolution".
     """
 
-    before: Step | None
-    after: Step | None
+    before: Part | None
+    after: Part | None
     details: tuple[str, ...] = ()
 
     @property
@@ -78,8 +89,8 @@ class Change:
         return "removed" if self.after is None else "changed"
 
     @property
-    def step(self) -> Step:
-        """The step in the second build, or in the first if only this has it."""
+    def step(self) -> Part:
+        """The part on the second side, or on the first if only this has it."""
         step = self.after or self.before
         assert step is not None
         return step
@@ -115,7 +126,7 @@ class BuildDiff:
 
     before: Totals
     after: Totals
-    changes: tuple[Change, ...]
+    changes: tuple[Change[Step], ...]
     members: tuple[str, ...]
     same_weights: bool
     shaders: tuple[str, ...]
@@ -151,7 +162,7 @@ def diff_builds(
     """
     gpus = GPUS if profile is None else gpus_of(profile)
     a, b = _read(first, variant), _read(second, variant)
-    changes = tuple(_changes(a.steps, b.steps))
+    changes = tuple(changes_of(a.steps, b.steps, _details))
     differing = {
         name
         for name in {*a.document, *b.document}.difference(IGNORED)
@@ -208,8 +219,15 @@ def _steps(data: Mapping[str, Any], shaders: Mapping[str, str]) -> dict[str, Ste
     return found
 
 
-def _changes(before: Mapping[str, Step], after: Mapping[str, Step]) -> Iterator[Change]:
-    """Yield the changes in the order of the second build; what it lacks in that of the first."""
+def changes_of(
+    before: Mapping[str, Part],
+    after: Mapping[str, Part],
+    details: Callable[[Part, Part], Iterator[str]],
+) -> Iterator[Change[Part]]:
+    """Yield the changes in the order of the second side; what it lacks in that of the first.
+
+    ``details`` says in what two parts of one name differ.
+    """
     names_before, names_after = list(before), list(after)
     matcher = difflib.SequenceMatcher(a=names_before, b=names_after, autojunk=False)
     for _, i1, i2, j1, j2 in matcher.get_opcodes():
@@ -219,8 +237,8 @@ def _changes(before: Mapping[str, Step], after: Mapping[str, Step]) -> Iterator[
         for name in names_after[j1:j2]:
             if name not in before:
                 yield Change(None, after[name])
-            elif details := tuple(_details(before[name], after[name])):
-                yield Change(before[name], after[name], details)
+            elif found := tuple(details(before[name], after[name])):
+                yield Change(before[name], after[name], found)
 
 
 def _details(a: Step, b: Step) -> Iterator[str]:

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ...errors import EXIT_DIFFERS
+from ...errors import EXIT_DIFFERS, ShadergenError
 from .help import command
+from .options import is_given
 from .output import bytes_text, echo, new_table, print_json, print_table, short_text, si_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..build_diff import BuildDiff, Step, Totals
+    from ..build_diff import BuildDiff, Change, Step, Totals
+    from ..user_shader_diff import UserShaderDiff
 
 
 @command(
-    short_help="Show what differs between two builds.",
+    short_help="Show what differs between two builds or user shaders.",
     epilog="Example: [bold]shadergen diff before/ after/ --shaders[/bold]",
 )
 @click.argument("first", metavar="BUILD", type=click.Path(path_type=Path))
@@ -40,28 +42,64 @@ def diff(
     """Show what differs between two builds: GPU passes, work, memory, estimated times, shaders.
 
     Exits with 0 if the builds are equal, with 1 if they differ, and with 2 for an error, as diff
-    does. The version of shadergen that wrote them does not count.
+    does. The version of shadergen that wrote them does not count. Two user shaders (.glsl), also
+    ones written by hand, are compared pass by pass.
     """
     from ..build_diff import diff_builds
+    from ..player.outline import is_user_shader
+    from ..user_shader_diff import diff_user_shaders
 
-    found = diff_builds(first, second, device, variant)
+    found: BuildDiff | UserShaderDiff
+    if is_user_shader(first) or is_user_shader(second):
+        _check_both(first, second)
+        found = diff_user_shaders(first, second)
+    else:
+        found = diff_builds(first, second, device, variant)
     if as_json:
         print_json(_data(found, shaders))
     elif found.is_equal:
-        echo("the builds are equal")
+        echo("the user shaders are equal" if is_user_shader(first) else "the builds are equal")
     else:
-        _print_changes(found)
-        _print_totals(found, device is not None)
+        _print(found, device is not None)
         if shaders:
             echo(*found.shaders)
     if not found.is_equal:
         sys.exit(EXIT_DIFFERS)
 
 
-def _data(found: BuildDiff, shaders: bool) -> dict[str, Any]:
+def _check_both(first: Path, second: Path) -> None:
+    """Refuse a build beside a user shader, and options that are for builds."""
+    from ..player.outline import is_user_shader
+
+    if not (is_user_shader(first) and is_user_shader(second)):
+        builds = [path for path in (first, second) if not is_user_shader(path)]
+        raise ShadergenError(
+            "SG0301",
+            "diff compares two builds, or two user shaders",
+            why=f"only '{builds[0]}' does not end in .glsl",
+            help="give two folders, or two .glsl files",
+        )
+    for name in ("device", "variant"):
+        if is_given(name):
+            what = f"--{name} is for builds; user shaders are compared as files"
+            raise ShadergenError("SG0301", what, help=f"omit --{name}")
+
+
+def _print(found: BuildDiff | UserShaderDiff, each_gpu: bool) -> None:
+    from ..build_diff import BuildDiff
+
+    if isinstance(found, BuildDiff):
+        _print_changes(found)
+        _print_totals(found, each_gpu)
+    else:
+        _print_user_shaders(found)
+
+
+def _data(found: BuildDiff | UserShaderDiff, shaders: bool) -> dict[str, Any]:
     """Return the differences as data for JSON, without shaders' texts but for ``shaders``."""
     data = asdict(found) | {"equal": found.is_equal}
-    for entry, change in zip(data["changes"], found.changes, strict=True):
+    changes: tuple[Change[Any], ...] = found.changes
+    for entry, change in zip(data["changes"], changes, strict=True):
         entry["kind"] = change.kind
         for side in filter(None, (entry["before"], entry["after"])):
             del side["sources"]
@@ -70,14 +108,16 @@ def _data(found: BuildDiff, shaders: bool) -> dict[str, Any]:
     return data
 
 
+SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+
+
 def _print_changes(found: BuildDiff) -> None:
     if found.changes:
         table = new_table("", "tensor", "layers", "change")
-        signs = {"added": "+", "removed": "-", "changed": "~"}
         for change in found.changes:
             step = change.step
             details = "; ".join(change.details) or _described(step)
-            table.add_row(signs[change.kind], step.name, ", ".join(step.layers), details)
+            table.add_row(SIGNS[change.kind], step.name, ", ".join(step.layers), details)
         print_table(table)
     if found.members:
         echo(f"the schedules also differ in: {', '.join(found.members)}")
@@ -120,6 +160,32 @@ def _print_totals(found: BuildDiff, each_gpu: bool) -> None:
             f"estimated frame time: {least:.2f} to {most:.2f} times as long, on {len(ratios)} "
             "GPUs; --device PROFILE shows milliseconds"
         )
+
+
+SHADER_ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("GPU passes", "passes", str),
+    ("compute passes", "compute_passes", str),
+    ("textures of constants", "textures", str),
+    ("code of the passes", "code_bytes", bytes_text),
+    ("file", "file_bytes", bytes_text),
+)
+
+
+def _print_user_shaders(found: UserShaderDiff) -> None:
+    if found.changes:
+        table = new_table("", "name", "description", "change")
+        for change in found.changes:
+            section = change.step
+            details = "; ".join(change.details) or section.text
+            table.add_row(SIGNS[change.kind], section.name, section.description, details)
+        print_table(table)
+    else:
+        echo("the user shaders differ in comments or in order only: --shaders shows them")
+    table = new_table("", "before", "after", "ratio")
+    for title, name, text in SHADER_ROWS:
+        before, after = getattr(found.before, name), getattr(found.after, name)
+        table.add_row(title, text(before), text(after), _ratio(before, after))
+    print_table(table)
 
 
 def _time_ratios(before: Totals, after: Totals) -> dict[str, float]:

@@ -20,6 +20,7 @@ CHROMA = "CHROMA"
 ABSENT = {"SCALED"}  # stages that FFmpeg's filter has only where it scales the result
 PLENTY = 1e6  # a side of the output, so that upscalers want to run
 LINE = re.compile(r"//!([A-Z]+)[ \t]+(.*?)[ \t]*$", re.MULTILINE)
+SECTION = re.compile(r"^(?=//!(?:HOOK|TEXTURE|BUFFER|PARAM)\b)", re.MULTILINE)
 AND = "*"  # of conditions, which are 0 or 1
 TESTS = "<>="
 OPERATORS: dict[str, Callable[[float, float], float]] = {
@@ -177,8 +178,12 @@ def _outline(text: str, size: tuple[int, int], output: tuple[float, float]) -> O
 
 def _blocks(text: str) -> list[dict[str, str]]:
     """Return what each pass states in its header, by the names of the lines."""
-    blocks = re.split(r"^(?=//!HOOK)", text, flags=re.MULTILINE)[1:]
-    return [dict(LINE.findall(block.partition("//!TEXTURE")[0])) for block in blocks]
+    return [dict(LINE.findall(part)) for part in sections(text) if part.startswith("//!HOOK")]
+
+
+def sections(text: str) -> list[str]:
+    """Return the texts of a file's passes, textures, buffers and parameters, in their order."""
+    return SECTION.split(text)[1:]
 
 
 def refusal(why: str, help: str = "") -> ShadergenError:
