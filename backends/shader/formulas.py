@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Names = Mapping[str, Expression]
 
 # What each precision's exponential can take: beyond, tanh is 1 to the last bit anyway.
-TANH_RANGE: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}
+TANH_MOST: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}
 INFINITE = 0x7F800000  # the bits of a float's exponent
 
 
@@ -227,10 +227,11 @@ class Formulas:
             shared = VEC4
         arguments = [widened(a, shared) for a in arguments]
         if e.function == "tanh":
-            # By one exponential; GPUs' own takes two. What their division leaves below -1 is cut.
-            reach = TANH_RANGE[self.precision]
-            power = intrinsic("exp", 2.0 * intrinsic("clamp", arguments[0], -reach, reach))
-            return intrinsic("max", 1.0 - 2.0 / (power + 1.0), -1.0)
+            # By one exponential; GPUs' own takes two. Their division may give more than 1. Numbers
+            # from 0 to 1 are clamped to it at no cost by many GPUs.
+            limited = intrinsic("min", arguments[0], TANH_MOST[self.precision])
+            power = intrinsic("exp", 2.0 * limited)
+            return 1.0 - 2.0 * intrinsic("min", 1.0 / (power + 1.0), 1.0)
         if e.function == "pow":
             return self._power(e, arguments)
         if e.function in PRIMITIVE:

@@ -49,7 +49,7 @@ mat4 weight_block(int i) {
 }
 
 vec4 epilogue(vec4 y, vec4 e1) {
-    return max(1.0 - 2.0 / (exp(2.0 * clamp(y + e1, -5.0, 5.0)) + 1.0), -1.0);
+    return 1.0 - 2.0 * min(1.0 / (exp(2.0 * min(y + e1, 5.0)) + 1.0), 1.0);
 }
 
 void main() {

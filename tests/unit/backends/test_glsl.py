@@ -135,7 +135,7 @@ def test_repeated_parts_become_local_variables():
     body = Body()
     body.give(formulas.compute(body, parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": x}))
     assert print_statements(body.statements) == [
-        "vec4 t0 = max(1.0 - 2.0 / (exp(2.0 * clamp(x + 1.0, -10.0, 10.0)) + 1.0), -1.0);",
+        "vec4 t0 = 1.0 - 2.0 * min(1.0 / (exp(2.0 * min(x + 1.0, 10.0)) + 1.0), 1.0);",
         "return t0 * t0 - f_relu(x);",
     ]
     (relu,) = formulas.functions.values()
