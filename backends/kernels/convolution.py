@@ -39,7 +39,7 @@ from .convolution_slices import expand, slices
 from .convolution_unrolled import last_texels, readers_of, unrolled
 from .family import Family, Growth, block_columns, computes, fragment_planes
 from .image_stores import named_planes, shuffled
-from .input_loader import CORNER, first_tap, loader
+from .input_loader import CORNER, first_tap
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .program_keys import convolution_key
 from .store import finish, stores
@@ -255,8 +255,7 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         with _kept_apart(body, shader, blocks) if in_turn else nullcontext():
             unrolled(body, shader, p, group, blocks, readers, sums, biases)
     else:
-        load = loader(shader, conv, p, x, group)
-        looped(body, shader, conv, blocks, group, kernel, load, sums, names)
+        looped(body, shader, p, blocks, group, kernel, sums, names)
     kind = f"convolution {kh}x{kw}, {p.read[0].shape[1]} to {o} channels"
     name = "convolution"
     if isinstance(conv, WinogradProducts):

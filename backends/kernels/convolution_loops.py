@@ -14,24 +14,28 @@ straight code.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
 from ...ir.dimensions import is_one
+from ...ir.ops import Conv
 from ...ir.types import LANES
 from ...passes.placement.kinds import unrolls_rows
 from ...records import dataclass
-from ..shader.constructors import integer, offset
+from ..shader.constructors import integer, ivec2, offset
 from ..shader.expressions import Variable, known
 from ..shader.types import INT, VEC4
-from .input_loader import CORNER
+from .input_loader import CORNER, finds_sources, loader, source
 from .loads import LANE
 from .plane_groups import PIXEL, PLANE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from ...ir.ops import Conv
+    from ...ir.graph import Value
+    from ...passes.kernel_ops import Parts
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression, Int
     from ..shader.program import Function
@@ -49,11 +53,10 @@ LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 def looped(
     body: Body,
     shader: ShaderBuilder,
-    conv: Conv,
+    p: Parts,
     blocks: WeightBlocks,
     group: Group,
     kernel: list[int],
-    load: Function,
     sums: Sums,
     names: list[str],
 ) -> None:
@@ -62,35 +65,61 @@ def looped(
     Args:
         body: where to; it has ``corner``.
         shader: where sizes are declared.
-        conv: the convolution.
+        p: the convolution and the formulas fused into it.
         blocks: the weight blocks of an invocation.
         group: what an invocation computes.
         kernel: height and width of the weights that are held.
-        load: from :func:`loader`.
         sums: of the accumulators.
         names: of the accumulators of each plane, without the ends of :attr:`.Group.pixels`.
     """
+    conv, x = p.kernel, p.operands[0]
+    assert isinstance(conv, Conv)
     taps, rows = prod(kernel), prod(blocks.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     down, across = conv.dilations
+    in_rows = not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0])
+    in_map = in_rows and group.in_compute and finds_sources(shader, conv, p, x, group)
+    load = loader(shader, conv, p, x, group, in_map=in_map)
     input_planes = _input_planes(shader, blocks, group)
     per_tap = shader.size("rows_per_tap", rows // taps)
     height, width = _kernel_size(shader, blocks, group, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
     step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, once)
     body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
+    columns = _source_columns(body, shader, conv, x, group, kw) if in_map else {}
     with body.loop("ky", height) as ky:
-        if not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0]):
+        if in_map:
+            row = body.let("source_row", source(shader, conv, x, "y", CORNER.y + ky * down))
+            with _over_planes(body, group, input_planes) as i:
+                step.write(lambda x, y: ivec2(columns[x], row), i, kw)
+            body.comment("Skip the weights of the row's other taps.")
+            body.add(ROW, (kw - 1) * per_tap)
+        elif in_rows:
             tap = body.let("tap", offset(CORNER, 0, ky * down))
             with _over_planes(body, group, input_planes) as i:
-                step.write(tap, i, kw)
+                step.write(partial(offset, tap), i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
                 tap = body.let("tap", offset(CORNER, kx * across, ky * down))
                 with _over_planes(body, group, input_planes) as i:
-                    step.write(tap, i, 1)
+                    step.write(partial(offset, tap), i, 1)
+
+
+def _source_columns(
+    body: Body, shader: ShaderBuilder, conv: Conv, x: Value, group: Group, taps: int
+) -> dict[int, Variable]:
+    """Find the columns of the input that a row of taps reads, by how far they are from the first.
+
+    Before the loops: compilers do not move them out.
+    """
+    stride, dilation = conv.strides[1], conv.dilations[1]
+    places = {k * stride + tap * dilation for k, _, _ in group.pixels for tap in range(taps)}
+    return {
+        place: body.let(f"source_x{place}", source(shader, conv, x, "x", CORNER.x + place))
+        for place in sorted(places)
+    }
 
 
 def _over_planes(body: Body, group: Group, count: Int) -> AbstractContextManager[Expression]:
@@ -160,11 +189,11 @@ class _Step:
     names: list[str]
     once: bool
 
-    def write(self, first: Expression, i: Expression, taps: int) -> None:
+    def write(self, at: Callable[[int, int], Expression], i: Expression, taps: int) -> None:
         """Write the step of input plane ``i``, and advance :data:`ROW` over its weights.
 
         Args:
-            first: the position of the first tap.
+            at: returns the position that is so many columns and rows after the first tap.
             i: the input plane, of those that an invocation reads.
             taps: how many taps of a row are unrolled: 1 or all.
         """
@@ -178,7 +207,7 @@ class _Step:
             """Load the pixel (x, y) away from the first tap."""
             alone = len(group.pixels) * taps == 1
             name = "texel" if alone else f"texel_x{x}" + f"_y{y}" * (group.node.choice.block[1] > 1)
-            value = self.load(offset(first, x, y), i + plane)
+            value = self.load(at(x, y), i + plane)
             if name in loaded:
                 body.assign(loaded[name], value)
             else:

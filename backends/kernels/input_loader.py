@@ -68,6 +68,7 @@ def loader(
     group: Group,
     last: tuple[Expression, Expression] | None = None,
     beside: Beside = "padding",
+    in_map: bool = False,
 ) -> Function:
     """Return the function that loads a texel of the input, given a position and a plane.
 
@@ -81,9 +82,9 @@ def loader(
         group: the planes that an invocation computes.
         last: the last column and row to load; positions beyond are clamped to it.
         beside: what the function returns outside the map.
+        in_map: whether positions are of the map, from :func:`source`.
     """
     _, _, height, width = conv.seen(x.type).shape
-    top, left, bottom, right = conv.pads
     texture = shader.texture(x, "x", group.batch)
     wanted = Variable("p", IVEC2)
     layer: Int = 0
@@ -97,7 +98,7 @@ def loader(
     zeros = pad == 0.0 and keeps_padding(conv, p.prologue)
     zeros = zeros and texture.is_zero_outside(shader.target) and shifts  # -1 / 3 is 0
     pads = may_pad(conv.pads) and beside != "nothing" and not holds_padding(x, p)
-    pads = pads and not sampler_pads(shader, conv, x, group)
+    pads = pads and not in_map and not sampler_pads(shader, conv, x, group)
     body = Body()
     at: Expression = wanted
     inside: Expression | None = None
@@ -125,11 +126,10 @@ def loader(
     if last is not None:
         at = body.let("within", intrinsic("min", at, ivec2(*last)))
     if pads and conv.pad_mode != "constant":
-        column = border(conv.pad_mode, Var("x"), width, left, right)
-        row = border(conv.pad_mode, Var("y"), height, top, bottom)
-        names = {"x": at.x, "y": at.y} | shader.names_of(column) | shader.names_of(row)
-        at = body.let("source", ivec2(index(column, names), index(row, names)))
-    if conv.enlarged != (1, 1):  # a shift rounds down
+        at = body.let(
+            "source", ivec2(*(_padded(shader, conv, x, lane, at.lanes(lane)) for lane in "xy"))
+        )
+    if conv.enlarged != (1, 1) and not in_map:  # a shift rounds down
         by = ivec2(across.bit_length() - 1, down.bit_length() - 1)
         at = at >> by if shifts else at // ivec2(across, down)
     value = texture.fetch(at, layer, everywhere=True, centre=centre)
@@ -152,6 +152,44 @@ def loader(
         value = Conditional(inside, value, vec4(pad))
     body.give(value)
     return Function(NAMES[beside], (wanted, PLANE), VEC4, body.statements)
+
+
+def finds_sources(shader: ShaderBuilder, conv: Conv, p: Parts, x: Value, group: Group) -> bool:
+    """Whether :func:`source` finds what a position reads: all but padding with a constant.
+
+    Such padding needs a test for each position, too. Kept in registers, the tests spill on Intel.
+    """
+    pads = may_pad(conv.pads) and conv.pad_mode != "constant" and not holds_padding(x, p)
+    return pads and not sampler_pads(shader, conv, x, group)
+
+
+def source(
+    shader: ShaderBuilder, conv: Conv, x: Value, axis: str, wanted: Expression
+) -> Expression:
+    """Return the column or row of the input that a column or row of the padded map reads.
+
+    Args:
+        shader: declares the sizes.
+        conv: the convolution, for which :func:`finds_sources`.
+        x: the input.
+        axis: "x" for columns or "y" for rows.
+        wanted: the column or row; 0 is the first that is no padding.
+    """
+    found, enlarged = _padded(shader, conv, x, axis, wanted), conv.enlarged[axis == "x"]
+    if enlarged & (enlarged - 1):
+        return found // enlarged
+    return found if enlarged == 1 else found >> (enlarged.bit_length() - 1)
+
+
+def _padded(
+    shader: ShaderBuilder, conv: Conv, x: Value, axis: str, wanted: Expression
+) -> Expression:
+    """Return the column or row of the enlarged map that a column or row of the padded map reads."""
+    _, _, height, width = conv.seen(x.type).shape
+    top, left, bottom, right = conv.pads
+    size, *pads = (width, left, right) if axis == "x" else (height, top, bottom)
+    read = border(conv.pad_mode, Var(axis), size, *pads)
+    return index(read, {axis: wanted} | shader.names_of(read))
 
 
 def sampler_pads(shader: ShaderBuilder, conv: Conv, x: Value, group: Group) -> bool:

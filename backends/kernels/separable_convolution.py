@@ -29,7 +29,7 @@ from ..shader.types import VEC4
 from .convolution import COLUMNS, first_sums, growth_by_pixels, weight_format
 from .convolution_loops import ROW, looped, multiply
 from .family import Family, Growth, block_columns, computes, why_not_compute
-from .input_loader import CORNER, first_tap, loader
+from .input_loader import CORNER, first_tap
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .program_keys import convolution_key
 from .store import epilogue, finish, stores, without_lanes
@@ -84,7 +84,7 @@ def _lower_node(node: Node, target: Target) -> Iterator[GpuPass]:
 def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     first, second = halves(node)
     p, q = parts(first), parts(second)
-    conv, (x, w, *bias), (_, w2, *bias2) = p.kernel, p.operands, q.operands
+    conv, (_, w, *bias), (_, w2, *bias2) = p.kernel, p.operands, q.operands
     storage = node.choice.weights
     if not (isinstance(conv, Conv) and isinstance(w, Constant) and isinstance(w2, Constant)):
         raise InternalError(f"{node.name}: a separable convolution needs constant weights")
@@ -125,12 +125,11 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     totals = Sums(body, shader, second)
     for name, start_sum in zip(names, first_sums(bias2, group, shader), strict=True):
         totals.declare([name + end for end in ends], start_sum)
-    load = loader(shader, conv, p, x, inner)
     (start_between,) = first_sums(bias, inner, shader)
     with body.loop(PLANE.name, shader.size("intermediate_planes", between.planes)) as plane:
         between_sums = Sums(body, shader, first)
         held = between_sums.declare(["depthwise" + end for end in ends], start_between)
-        looped(body, shader, conv, blocks, inner, kernel, load, between_sums, ["depthwise"])
+        looped(body, shader, p, blocks, inner, kernel, between_sums, ["depthwise"])
         _complete(body, shader, inner, held)
         second_row = plane * (len(names) * columns) + shader.size("pointwise_row", start)
         body.assign(ROW, second_row)

@@ -17,6 +17,7 @@ from support import (
     pointwise,
 )
 
+from shadergen.backends.kernels import convolution
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.indexing import PAD_MODES
@@ -236,6 +237,23 @@ def test_edges_are_repeated_by_the_sampler_where_draws_sample(size, precision, f
     files = assert_runs_like_reference(graph_of(y, inputs=(x,)), **options)
     text = next(t for t in files.shaders.values() if "load_x" in t)
     assert ("ivec2 source = " in text) == (fetch == "texel")
+
+
+@pytest.mark.parametrize("mode", PAD_MODES)
+@pytest.mark.parametrize(
+    ("strides", "dilations"), (((1, 1), (1, 1)), ((1, 2), (1, 1)), ((2, 1), (2, 2)))
+)
+def test_dispatches_find_columns_of_the_input_before_their_loops(
+    mode, strides, dilations, monkeypatch
+):
+    monkeypatch.setattr(convolution, "COLUMNS", (4,))
+    rng = np.random.default_rng(12)
+    x = image(1, 9, 9, 13)
+    attributes = {"strides": strides, "dilations": dilations, "pads": (2, 3, 4, 1)}
+    y = conv(rng, x, 5, (3, 3), pad_mode=mode, **attributes)
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)), stage="compute", **DESKTOP)
+    found = [text for text in files.shaders.values() if "int source_x1 = " in text]
+    assert len(found) == (mode != "constant")
 
 
 @pytest.mark.parametrize("weights", ("constants", "ubo"))

@@ -10,9 +10,9 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
+uniform int u_intermediate_planes;
 uniform int u_width_in;
 uniform int u_height_in;
-uniform int u_intermediate_planes;
 uniform int u_rows_per_tap;
 uniform int u_pointwise_row;
 uniform int u_span_bits;

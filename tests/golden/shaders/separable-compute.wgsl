@@ -4,9 +4,9 @@
 // cost   192 multiply-adds
 
 struct Sizes {
+    u_intermediate_planes: i32,
     u_width_in: i32,
     u_height_in: i32,
-    u_intermediate_planes: i32,
     u_rows_per_tap: i32,
     u_pointwise_row: i32,
     u_span_bits: i32,
