@@ -173,6 +173,7 @@ class _Devices:
     dispatch_literals: np.ndarray
     uniforms: np.ndarray
     taps: np.ndarray
+    depthwise_taps: np.ndarray
     texture_registers: np.ndarray
     compute_texture_registers: np.ndarray
     literal_registers: np.ndarray
@@ -204,9 +205,11 @@ class _Devices:
     def _slower(self, works: Sequence[Work], spilled: np.ndarray) -> np.ndarray:
         """Return the factors by which spilling slows kernels down; 1 is none."""
         taps = np.array([[work.taps] for work in works])
+        depthwise = np.array([[_taps_multiplied_once(work)] for work in works])
+        held = (taps > self.taps) | (depthwise > self.depthwise_taps)
         crowded = np.array([self._exceeds_constants(work) for work in works])
         slower: np.ndarray = np.maximum(
-            1.0 + (SPILLED - 1.0) * (spilled | (taps > self.taps)),
+            1.0 + (SPILLED - 1.0) * (spilled | held),
             1.0 + (CROWDED - 1.0) * crowded,
         )
         return slower
@@ -244,10 +247,16 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
         np.array([own.dispatch_literals or own.literals or inf for own in costs]),
         np.array([own.uniforms or inf for own in costs]),
         np.array([own.taps or inf for own in costs]),
+        np.array([own.depthwise_taps or inf for own in costs]),
         np.array([own.texture_registers or own.registers or inf for own in costs]),
         np.array([own.compute_texture_registers or own.registers or inf for own in costs]),
         np.array([own.literal_registers or own.registers or inf for own in costs]),
     )
+
+
+def _taps_multiplied_once(work: Work) -> int:
+    """Return the taps of a kernel with constant weights if each is multiplied once: depthwise."""
+    return work.taps if work.weights_from == "literal" and work.code <= work.taps else 0
 
 
 def instruction_time(works: Iterable[Work], costs: Costs) -> float:

@@ -140,7 +140,10 @@ _NVIDIA = _costs(
     literal_registers=190,
 )  # fmt: skip
 
-# Iris Xe of 96 units. Invocations, of draws too, are priced above the fit as NVIDIA's are.
+# Iris Xe of 96 units. Invocations, of draws too, are priced above the fit as NVIDIA's are. With 92
+# scalars, blocks of 1x8 pixels do not spill, but those of three planes do, and those that find the
+# columns of their input before the loops. Depthwise draws with constants read the texels of all
+# planes ahead: 18 fit, 36 spill.
 _INTEL = _costs(
     "Iris Xe (96 units)",
     {"multiply": 4.1, "operation": 5.0, "texel": 5.0, "sample": 5.0, "compute_texel": 9.0,
@@ -148,6 +151,7 @@ _INTEL = _costs(
     gpu_pass=2000.0,
     code=150.0,
     registers=89,
+    depthwise_taps=27,
 )  # fmt: skip
 
 # VideoCore VI of a Raspberry Pi 4. Weights of blocks come from the stream of uniforms in draws, and

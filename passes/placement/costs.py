@@ -77,8 +77,9 @@ PRICES = tuple(field.name for field in fields(Unit))
 class Costs:
     """The costs and limits of one device.
 
-    A kernel that exceeds ``registers``, ``literals``, ``uniforms`` or ``taps`` is predicted to
-    spill. Such a kernel is chosen only if all other candidates spill too. 0 means no limit.
+    A kernel that exceeds ``registers``, ``literals``, ``uniforms``, ``taps`` or
+    ``depthwise_taps`` is predicted to spill. Such a kernel is chosen only if all other candidates
+    spill too. 0 means no limit.
 
     Attributes:
         units: the units that work in parallel.
@@ -99,6 +100,8 @@ class Costs:
             device reads no streams.
         taps: positions of a map that a program without loops may read; beyond this, the compiler
             keeps too many texels in registers at once.
+        depthwise_taps: the same for depthwise convolutions with constant weights, counted for each
+            plane. 0: no limit beside ``taps``.
         texture_registers: replaces ``registers`` for draws that read weights from a texture,
             because pending reads occupy registers. 0: use ``registers``.
         compute_texture_registers: the same for dispatches.
@@ -118,6 +121,7 @@ class Costs:
     uniforms: int = 0
     streamed: int = 0
     taps: int = 0
+    depthwise_taps: int = 0
     texture_registers: int = 0
     compute_texture_registers: int = 0
     literal_registers: int = 0

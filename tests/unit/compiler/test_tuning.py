@@ -169,7 +169,11 @@ def test_constants_are_literals_and_code():
 
 
 def predictor_on_the_pi(y: Value, x: Input = X) -> Predictor:
-    options = Options(device="videocore-6")
+    return predictor_on("videocore-6", y, x)
+
+
+def predictor_on(device: str, y: Value, x: Input = X) -> Predictor:
+    options = Options(device=device)
     return Predictor(node_of(y, x, options), KernelFamilies(options.target()))
 
 
@@ -189,6 +193,17 @@ def test_places_of_a_depthwise_convolution_are_those_of_each_plane():
     predictor = predictor_on_the_pi(conv(RNG, X, X.shape[1], (3, 3), groups=X.shape[1]))
     (work,) = predictor.work(Choice("fragment", (1, 1), 2, "ubo", "highp"))
     assert work.taps == 9 * 2
+
+
+@pytest.mark.parametrize(("planes", "spills"), [(2, False), (4, True)])
+def test_depthwise_draws_of_many_constants_spill_on_intel(planes, spills):
+    x = image(1, 16, 12, 20)
+    predictor = predictor_on("intel-gen12", conv(RNG, x, 16, (3, 3), groups=16), x)
+    constants = Choice("fragment", (1, 1), planes, "constants", "highp")
+    assert predictor.spills(constants) == spills
+    assert not predictor.spills(replace(constants, weights="ubo"))
+    dense = predictor_on("intel-gen12", conv(RNG, x, 16, (7, 7)), x)
+    assert not dense.spills(replace(constants, planes=1))
 
 
 def test_weights_that_a_texture_holds_take_registers_until_they_are_read():
