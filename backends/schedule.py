@@ -316,14 +316,12 @@ class _Assembly:
         self.textures.append(
             {
                 "name": name,
-                "kind": t.layout.kind,
+                "kind": "2d" if t.is_stacked else t.layout.kind,
                 "format": t.layout.format,
                 "width": expression(width),
                 "height": expression(height),
                 "layers": expression(t.layers),
-                "packing": "planes" if t.in_planes else "rows",
-                "channels": expression(t.channels),
-                "batch": expression(t.shape[0] if t.in_planes else t.size // t.channels),
+                **_packing(t),
                 "slot": t.layout.slot,
                 "first": first,
                 "last": last,
@@ -363,6 +361,15 @@ class _Assembly:
         if any(o.value is source for o in self.graph.outputs):
             return touching[0], len(self.passes) - 1
         return touching[0], touching[-1]
+
+
+def _packing(t: TensorType) -> dict[str, Any]:
+    """Return how a tensor lies in its texture; a stacked map is planes x H x W x 4 in rows."""
+    if t.is_stacked:
+        return {"packing": "rows", "channels": LANES, "batch": expression(t.texels)}
+    batch = t.shape[0] if t.in_planes else t.size // t.channels
+    packing = "planes" if t.in_planes else "rows"
+    return {"packing": packing, "channels": expression(t.channels), "batch": expression(batch)}
 
 
 def _port(name: str, texture: str, t: TensorType, port: Port) -> dict[str, Any]:

@@ -12,7 +12,7 @@ PRECISIONS = {
 GLSL_VERSIONS = ("300", "310", "320")
 CHOICES: dict[str, tuple[str, ...]] = {
     "precision": tuple(PRECISIONS),
-    "textures": ("auto", "2d", "array"),
+    "textures": ("auto", "2d", "array", "stacked"),
     "stage": ("auto", "fragment", "compute"),
     "fetch": ("auto", "texel", "sample", "image", "image-zero"),
     "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
@@ -37,6 +37,7 @@ OPTIONAL_PASSES = (  # those of ``passes.pipeline.OPTIONAL``
     "compose_index_maps",
     "fuse_stores",
     "fuse_separable",
+    "stack_planes",
     "alias_planes",
     "allocate_textures",
 )

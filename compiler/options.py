@@ -60,7 +60,7 @@ class Options:
             it, by default from 0..1.
         calibrate: a folder of inputs (``compiler.calibration``): precision "auto" uses bounds
             measured on them where bounds cannot be proven.
-        textures: "auto", "2d" or "array" (``placement.target.Target``).
+        textures: "auto", "2d", "array" or "stacked" (``placement.target.Target``).
         stage: "auto", "fragment" or "compute". In user shaders, "compute" passes write several
             planes, and "auto" is "fragment" unless ``device`` is a family of GPUs.
         fetch: "texel", "sample", "image" or "image-zero" (``placement.target.Target``); "auto"
@@ -196,7 +196,7 @@ class Options:
             raise invalid("fetch", self.fetch, supported)
         is_user_shader = self.package == "mpv"
         fetch = profile.fetch if self.fetch == "auto" else self.fetch
-        return Target(
+        target = Target(
             limits=user_shader_limits(self.stage, self.intermediates)
             if is_user_shader
             else profile.limits,
@@ -224,6 +224,10 @@ class Options:
             stores_halos=is_user_shader,
             shuffles_targets=is_user_shader and self.stage == "compute",
         )
+        if target.textures == "stacked" and target.computes:
+            supported = "auto, 2d, array; stacked with --stage fragment"
+            raise invalid("textures", "stacked", supported, "dispatches write array textures")
+        return target
 
     def _check_wgsl(self) -> None:
         """Refuse options that are for OpenGL ES."""

@@ -41,7 +41,7 @@ DType = Literal[
 DTYPES: tuple[str, ...] = get_args(DType)
 EXACT_INTEGERS = 1 << 24  # the largest size up to which a float32 holds every integer
 
-TextureKind = Literal["2d", "array", "external"]
+TextureKind = Literal["2d", "array", "external", "stacked"]
 TextureFormat = Literal[
     "r8", "rg8", "rgba8", "r16f", "rg16f", "rgba16f", "r32f", "rg32f", "rgba32f"
 ]
@@ -71,7 +71,8 @@ class Halo:
 class Layout:
     """The storage of a tensor: one array texture, or one 2D texture for each layer.
 
-    An "external" one is an input of one layer, which only a sampler of its own kind reads.
+    An "external" one is an input of one layer, which only a sampler of its own kind reads. The
+    planes of a "stacked" one lie below each other in one 2D texture, so that one draw writes all.
 
     ``rows`` is the width and height in texels of a texture that holds rows; None means planes.
     ``slot`` is the physical texture, shared by tensors with disjoint lifetimes
@@ -117,6 +118,11 @@ class TensorType:
         return self.rank == MAP_RANK and (self.layout is None or self.layout.rows is None)
 
     @property
+    def is_stacked(self) -> bool:
+        """Whether the planes of a map lie below each other in one texture."""
+        return self.layout is not None and self.layout.kind == "stacked"
+
+    @property
     def lane_axis(self) -> int:
         """The axis whose elements share texels: the channels of planes, else the last axis."""
         return 1 if self.in_planes else self.rank - 1
@@ -141,6 +147,8 @@ class TensorType:
         """Width, height and layers of the texture."""
         if self.in_planes:
             n, _, height, width = self.shape
+            if self.is_stacked:
+                return width, height * n * self.planes, 1
             return width, height, n * self.planes
         if self.layout is None or self.layout.rows is None:
             return self.planes, self.texels // self.planes, 1

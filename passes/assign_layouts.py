@@ -261,7 +261,8 @@ def _place(
     storage: Literal["8", "16f", "32f"] = "8" if eight_bit else "16f" if half and small else "32f"
     texel = format_for(t.channels_per_texel, storage)
     placed = t.placed(Layout("array", texel, folded))
-    if target.textures == "2d" or (target.textures == "auto" and visible and placed.layers == 1):
+    chosen = target.textures in ("auto", "stacked")
+    if target.textures == "2d" or (chosen and visible and placed.layers == 1):
         placed = t.placed(Layout("2d", texel, folded))
     return placed
 

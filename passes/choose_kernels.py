@@ -168,7 +168,7 @@ def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
     return _cached_ranking(node, found, context)
 
 
-def _rank_if_any(node: Node, context: Context, predicted: bool = False) -> Ranking:
+def rank_if_any(node: Node, context: Context, predicted: bool = False) -> Ranking:
     """Return the candidates of a node, the cheapest first; there may be none.
 
     Args:
@@ -238,20 +238,20 @@ def why_not_fused(fused: Node, apart: Sequence[Node], context: Context, forced: 
         context: has the target, and the measured times if there are any.
         forced: fuse even if the separate nodes are faster.
     """
-    together = _rank_if_any(fused, context)
+    together = rank_if_any(fused, context)
     if not together.costs:
         return context.kernels.why_not_compute(fused) or "no kernel can compute the fused layers"
     if together.wrong:
         return "wrong results when measured"
     if forced:
         return ""
-    rankings = {fused: together} | {n: _rank_if_any(n, context) for n in apart}
+    rankings = {fused: together} | {n: rank_if_any(n, context) for n in apart}
     if not all(r.costs and not r.wrong for r in rankings.values()):
         return ""  # the separate nodes have no kernels, or only wrong ones
     measured = all(r.measured for r in rankings.values())
     if not measured:
         rankings = {
-            n: _rank_if_any(n, context, predicted=True) if r.measured else r
+            n: rank_if_any(n, context, predicted=True) if r.measured else r
             for n, r in rankings.items()
         }
     one, *others = (r.costs[0][0] for r in within_budget(rankings, context).values())
@@ -297,7 +297,6 @@ def _allowed_constants(rankings: Mapping[Node, Ranking], context: Context) -> se
     chosen, spent = set(), 0.0
     frame = sum(r.without_constants().costs[0][0] for r in rankings.values())
     many = not are_known(target.costs) and _other_programs(rankings, wanted) > FEW_PROGRAMS
-    computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
         found = rankings[node]
         cost, choice = found.costs[0]
@@ -306,7 +305,12 @@ def _allowed_constants(rankings: Mapping[Node, Ranking], context: Context) -> se
         saved = found.without_constants().costs[0][0] - cost
         priced = any(device.code for device in target.costs)  # predictions include compiling
         billed = priced and not found.measured
-        if computes and not billed and _pixels(node) < MANY_PIXELS and saved < MIN_SAVED * total:
+        if (
+            target.computes
+            and not billed
+            and _pixels(node) < MANY_PIXELS
+            and saved < MIN_SAVED * total
+        ):
             continue
         if many and saved < MIN_FRAME_SHARE * frame * total / NETWORK_BUDGET:
             continue

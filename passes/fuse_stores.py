@@ -87,7 +87,7 @@ def _check(found: _Store, context: Context) -> str:
     if target.shuffles_targets:
         if why := _why_not_in_targets(found, target):
             return why
-    elif target.lacks_compute or target.stage == "fragment":
+    elif not target.computes:
         return "a fragment shader can write only its own pixel"
     if found.read_elsewhere:
         return f"'{found.conv.name}' is read elsewhere too"

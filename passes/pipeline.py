@@ -30,6 +30,7 @@ from .fuse_upsampling import fuse_upsampling
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
 from .split_wide_maps import split_wide_maps
+from .stack_planes import stack_planes
 from .store_halos import store_halos
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ PLACEMENT = (
     assign_layouts,
     fuse_stores,
     fuse_separable,
+    stack_planes,
     choose_kernels,
     alias_planes,
     expand_choices,
@@ -84,6 +86,7 @@ OPTIONAL = (
     compose_index_maps,
     fuse_stores,
     fuse_separable,
+    stack_planes,
     alias_planes,
     allocate_textures,
 )

@@ -88,6 +88,11 @@ class Predictor:
         times = self._nanoseconds[choice]
         return minimax_cost(times, *self._best) if len(times) > 1 else float(times[0])
 
+    def times(self, choice: Choice) -> np.ndarray:
+        """Return predicted nanoseconds on each device, of a choice that fits the target."""
+        self._predict((choice,))
+        return self._nanoseconds[choice]
+
     @cached_property
     def _best(self) -> tuple[np.ndarray, float]:
         """The nanoseconds of the best choice on each device, and their geometric mean."""

@@ -58,8 +58,7 @@ def split_wide_maps(graph: Graph, context: Context) -> Graph:
     target = context.target
     if target.textures == "2d":  # each plane is a texture of its own
         return graph
-    draws = target.stage == "fragment" or bool(target.lacks_compute)
-    planes_per_draw = target.limits.draw_buffers if draws else None
+    planes_per_draw = None if target.computes else target.limits.draw_buffers
     splitter = _Splitter(target.limits.array_texture_layers, planes_per_draw)
 
     values = (*graph.inputs, *(r for n in graph.nodes for r in n.results))

@@ -37,7 +37,7 @@ from . import family
 from .convolution_loops import INPUT_PLANE, looped
 from .convolution_slices import expand, slices
 from .convolution_unrolled import last_texels, readers_of, unrolled
-from .family import Family, Growth, block_columns, computes, fragment_planes
+from .family import Family, Growth, block_columns, fragment_planes
 from .image_stores import named_planes, shuffled
 from .input_loader import CORNER, first_tap
 from .plane_groups import PIXEL, Group, groups, lower_groups
@@ -47,12 +47,12 @@ from .sums import Sums
 from .weight_blocks import cut_weights, plan_blocks, rows_of
 from .weight_storage import (
     LOOPED,
-    compute_storages,
     names_weights,
     no_storage,
     streamed,
     weight_bytes,
     weight_capacity,
+    whole_storages,
 )
 
 if TYPE_CHECKING:
@@ -92,6 +92,10 @@ def choices(node: Node, target: Target) -> Iterator[Choice]:
 
 
 def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> Iterator[Choice]:
+    if node.result.type.is_stacked:
+        for weights in whole_storages(node, target, "fragment"):
+            yield replace(node.choice, stage="fragment", planes=1, weights=weights)
+        return
     capacity = weight_capacity(target, "fragment")
     unrolled = {planes: weight_bytes(node, planes, "constants", target) for planes in several}
     least = min(unrolled.values())
@@ -134,9 +138,9 @@ def _has_unit_for_weights(node: Node, target: Target) -> bool:
 
 def compute_choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every choice that runs a convolution in the compute stage."""
-    if not computes(target) or why_not_compute(node, target):
+    if not target.computes or why_not_compute(node, target):
         return
-    storages = compute_storages(before_store(node), target)
+    storages = whole_storages(before_store(node), target)
     columns = block_columns(node, target, COLUMNS)
     yield from _blocks(node.choice, storages, tuple(columns), tuple(_compute_planes(node)))
 
@@ -181,7 +185,7 @@ def why_not_compute(node: Node, target: Target) -> str:
     if not why and not _compute_planes(node):
         most = f"more than {max(PLANES)} planes"
         why = f"an invocation would compute {most} to store a texel of the pixel shuffle"
-    if not why and not compute_storages(before_store(at_default(node)), target):
+    if not why and not whole_storages(before_store(at_default(node)), target):
         why = no_storage(target)
     return why
 

@@ -43,7 +43,7 @@ class Growth:
 
 def planes_of_pass(node: Node) -> int:
     """Return the planes that a GPU pass computes: in a draw, those of an invocation, else all."""
-    if node.choice.stage == "fragment":
+    if node.choice.stage == "fragment" and not node.result.type.is_stacked:
         return node.choice.planes or 1
     return node.result.type.planes
 
@@ -82,23 +82,20 @@ class Family:
     expand: Callable[[Node, Target], tuple[Node, ...]] = lambda node, target: (node,)
 
 
-def computes(target: Target) -> bool:
-    """Whether the target and the options permit the compute stage."""
-    return target.stage != "fragment" and not target.lacks_compute
-
-
 def plain_choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield the choices of a kernel whose only parameter is the planes: draws, or one dispatch."""
     node = at_default(node)
     for planes in fragment_planes(node, target):
         yield replace(node.choice, stage="fragment", planes=planes)
-    if computes(target) and not why_not_compute(node, target):
+    if target.computes and not why_not_compute(node, target):
         yield replace(node.choice, stage="compute", block=(1, 1), planes=1)
 
 
 def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:
     """Return the numbers of planes that a fragment pass of a node may write, largest first."""
     t = node.result.type
+    if t.is_stacked:
+        return (1,)
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
         # Three: of 32 channels, the constants of a 3x3 convolution to 12 fit a shader, to 16 not.

@@ -31,7 +31,7 @@ from ...passes.placement.kinds import (
 )
 from ...records import replace
 from .convolution import lower_group, trips
-from .family import Family, computes, why_not_compute
+from .family import Family, why_not_compute
 from .plane_groups import BlockGroup, lower_groups
 from .program_keys import convolution_key
 from .weight_storage import weight_bytes, weight_capacity
@@ -75,11 +75,12 @@ def _offers_blocks(node: Node, target: Target) -> bool:
     p = parts(node)
     if type(p.kernel) is not Conv or not is_direct(node) or at_default(node) is not node:
         return False
-    if computes(target) or target.weights == "constants":
+    if target.computes or target.weights == "constants":
         return False  # dispatches compute blocks without a second node
     groups = p.kernel.groups
     alike = groups == 1 or is_depthwise(p.operands[1].shape, groups)
     plain = alike and not p.store and target.textures != "2d"
+    plain = plain and not node.result.type.is_stacked
     several = node.result.shape[3] > 1 and planes_share_a_program(node)
     highp = node.choice.precision == "highp"
     return plain and several and highp and may_draw_blocks(target)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .weight_blocks import WeightBlocks
 
 PIXEL = Variable("pixel", IVEC2)  # the pixel that an invocation writes, or the first of its block
-PLANE = Variable("plane", INT)  # the first plane that an invocation of a dispatch writes
+PLANE = Variable("plane", INT)  # the first plane that an invocation writes, if they differ in it
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ class Group:
         t = self.written.result.type
         if self.written is not self.node:
             return tuple(t.first_layer + self.batch * t.planes + p for p in range(t.planes))
+        if self.stacked:
+            return (0,)
         first = t.first_layer + (self.batch * t.planes if t.in_planes else 0)
         return tuple(first + p for p in self.covered)
 
@@ -127,8 +129,13 @@ class Group:
 
     @property
     def by_plane(self) -> bool:
-        """Whether a dispatch writes all planes, and each invocation computes some of them."""
-        return self.in_compute and self.shared
+        """Whether a pass writes all planes, and each invocation computes some of them."""
+        return self.shared and (self.in_compute or self.stacked)
+
+    @property
+    def stacked(self) -> bool:
+        """Whether a draw writes planes that lie below each other in one texture."""
+        return not self.in_compute and self.node.result.type.is_stacked
 
     @property
     def draws_blocks(self) -> bool:
@@ -188,7 +195,7 @@ class Group:
         """Return plane k of the pass: its number, or an expression if it is a variable."""
         if not self.shared:
             return self.planes[k]
-        return (PLANE if self.in_compute else Uniform("u_plane")) + k
+        return (PLANE if self.by_plane else Uniform("u_plane")) + k
 
     @property
     def first_input_plane(self) -> Int:
@@ -288,7 +295,7 @@ def groups(node: Node) -> Iterator[Group]:
         return
     size = node.choice.planes or 1
     every = entries_share_a_program(node)
-    if node.choice.stage == "compute":
+    if node.choice.stage == "compute" or t.is_stacked:
         yield from (Group(n, range(size), node, written, True, every) for n in range(t.shape[0]))
         return
     several = size < t.planes
@@ -355,7 +362,7 @@ OWN_UNIFORMS = ("u_plane", "u_batch", "u_input_plane")  # names that :func:`own_
 
 def own_uniforms(group: Group) -> tuple[Setting, ...]:
     """Return the uniforms for the planes and the batch entry, if the program has them."""
-    plane = (Setting("u_plane", group.planes[0]),) if group.shared and not group.in_compute else ()
+    plane = (Setting("u_plane", group.planes[0]),) if group.shared and not group.by_plane else ()
     entry = (Setting("u_batch", group.batch),) if group.entries else ()
     read = group.input_planes
     return plane + entry + ((Setting("u_input_plane", read.first),) if read else ())

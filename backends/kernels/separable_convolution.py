@@ -28,14 +28,14 @@ from ..shader.statements import Body
 from ..shader.types import VEC4
 from .convolution import COLUMNS, first_sums, growth_by_pixels, weight_format
 from .convolution_loops import ROW, looped, multiply
-from .family import Family, Growth, block_columns, computes, why_not_compute
+from .family import Family, Growth, block_columns, why_not_compute
 from .input_loader import CORNER, first_tap
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .program_keys import convolution_key
 from .store import epilogue, finish, stores, without_lanes
 from .sums import Sums
 from .weight_blocks import plan_blocks, rows_of
-from .weight_storage import compute_storages, no_storage
+from .weight_storage import no_storage, whole_storages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,10 +56,10 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
     """
     node = at_default(node)
     planes = node.result.type.planes
-    if not computes(target) or planes > MOST_PLANES or _why_not_compute(node, target):
+    if not target.computes or planes > MOST_PLANES or _why_not_compute(node, target):
         return
     columns = block_columns(node, target, COLUMNS)
-    for weights, across in product(compute_storages(node, target), columns):
+    for weights, across in product(whole_storages(node, target), columns):
         if across * planes <= MOST_SUMS:
             yield replace(
                 node.choice, stage="compute", block=(across, 1), planes=planes, weights=weights
@@ -69,7 +69,7 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
 def _why_not_compute(node: Node, target: Target) -> str:
     """Return why a node cannot run in the compute stage, its only stage; empty if it can."""
     why = why_not_compute(node, target)
-    if not why and not compute_storages(at_default(node), target):
+    if not why and not whole_storages(at_default(node), target):
         why = no_storage(target)
     if not why and node.result.type.planes > MOST_PLANES:
         why = f"the result has more planes than an invocation can hold ({MOST_PLANES})"

@@ -240,7 +240,12 @@ def _draw(
     """Return the program of a draw, whose invocations are the pixels of the viewport."""
     first, main = Body(), Body()
     columns, rows = group.node.choice.block
-    pixel = BuiltIn("pixel")
+    pixel: Expression = BuiltIn("pixel")
+    if group.stacked:
+        height = shader.size("plane_height", group.node.result.shape[2])
+        texel = first.let("texel_of_stack", pixel)
+        first.let(PLANE.name, texel.y // height)
+        pixel = ivec2(texel.x, texel.y - PLANE * height)
     first.let(PIXEL.name, pixel if (columns, rows) == (1, 1) else pixel * ivec2(columns, rows))
     first.extend(group.prelude.statements)
     main.extend(body.statements)

@@ -88,6 +88,8 @@ def names_weights(node: Node, choice: Choice, target: Target) -> bool:
     p = parts(node)
     if not isinstance(p.kernel, Conv) or p.kernel.groups > 1 or choice.precision == "mediump":
         return False
+    if node.result.type.is_stacked:  # the invocations of a draw read different weights
+        return False
     vectors = weight_floats(node, choice.planes or 1) // LANES
     whole = p.operands[1].shape[1] >= LANES  # each texel is multiplied by many vectors
     most = max(target.costs[0].uniforms, streamed(choice, target) * whole)
@@ -104,9 +106,11 @@ def streamed(choice: Choice, target: Target) -> int:
     return target.costs[0].streamed if drawn and are_known(target.costs) else 0
 
 
-def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
+def whole_storages(
+    node: Node, target: Target, stage: Stage = "compute"
+) -> tuple[WeightStorage, ...]:
     """Return the storages that ``--weights`` allows and that can hold all weights of a node."""
-    capacity = weight_capacity(target, "compute")
+    capacity = weight_capacity(target, stage)
     size = weight_bytes(node, node.result.type.planes, "texture", target)  # the same in each
     return tuple(
         weights
@@ -116,7 +120,7 @@ def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
 
 
 def no_storage(target: Target) -> str:
-    """Return why :func:`compute_storages` of a node is empty."""
+    """Return why :func:`whole_storages` of a node is empty."""
     if target.weights == "constants":
         return "--weights constants excludes compute shaders"
     storage = f"any weight storage of compute shaders ({', '.join(LOOPED_AT_ONCE)})"

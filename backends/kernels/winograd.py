@@ -31,7 +31,7 @@ from ...passes.placement.target import TILES_OF
 from ...records import replace
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
-from .family import TARGETS, Family, computes, planes_of_pass, why_not_compute
+from .family import TARGETS, Family, planes_of_pass, why_not_compute
 from .fragment_blocks import may_draw_blocks
 from .program_keys import convolution_key, reduced
 from .weight_blocks import weight_floats
@@ -60,6 +60,8 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every way to compute a placed convolution in tiles."""
     if target.winograd == "off" or isinstance(parts(node).kernel, STEPS):
         return
+    if node.result.type.is_stacked:
+        return
     opened, node = node, at_default(node)
     dynamic = node is not opened
     if dynamic and target.winograd == "auto":
@@ -83,7 +85,7 @@ def why_not_winograd(node: Node, target: Target) -> str:
         return found
     return (
         NO_ROOM
-        if computes(target) or node is opened
+        if target.computes or node is opened
         else "Winograd at dynamic sizes needs compute shaders"
     )
 
@@ -92,7 +94,7 @@ def _fits_sizes(node: Node, tile: int, target: Target) -> bool:
     """Whether tiles fit where each row of them is one of the map, as with dynamic dimensions."""
     height = node.result.shape[2]
     rows = -(-height // tile) * (tile + TAPS - 1) ** 2
-    return computes(target) and rows <= target.limits.texture_size
+    return target.computes and rows <= target.limits.texture_size
 
 
 def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
@@ -106,7 +108,7 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
     weights = parts(node).operands[1]
     if tile not in EXACT and isinstance(weights, Constant) and weights.is_whole:
         return "4x4 tiles would round sums of integers that are exact without Winograd"
-    if not computes(target):
+    if not target.computes:
         at_once = _draws(node, tile, target)
         if target.winograd == "auto" and (tile in EXACT or not may_draw_blocks(target)):
             return at_once  # predictions do not compare it

@@ -96,7 +96,8 @@ class Declarations:
                 called = f"u_{name}" if count == 1 else f"u_{self.names(f'{name}_{k}')}"
                 layer = begin + first + k if value.type.layers > 1 else None
                 bindings.append(self._binding("2d", called, value, layer, image))
-        sampled = bindings[0].unit is None and count == 1 and self._samples(value)
+        stacked = value.type.is_stacked
+        sampled = bindings[0].unit is None and count == 1 and self._samples(value) and not stacked
         return TensorTexture(
             value,
             tuple(bindings),
@@ -104,6 +105,7 @@ class Declarations:
             self.size(f"first_{name}", begin) if begin and layout.kind == "array" else None,
             self._sides(name, value) if sampled else None,
             choosing=self._choosing(name, value, bindings, first) if count > 1 else None,
+            height=self.size(f"{name}_height", value.shape[2]) if stacked else None,
         )
 
     def _choosing(

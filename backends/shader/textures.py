@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...ir.graph import Constant
 from ...ir.types import INT8_ZERO
 from ...records import dataclass
-from .constructors import construct, integer, vec2, vec4
+from .constructors import construct, integer, ivec2, vec2, vec4
 from .expressions import Lanes, Texel, Uniform, Variable, known
 from .program import Function
 from .statements import Body
@@ -34,6 +34,7 @@ class TensorTexture:
         size: the vec2 of width and height, where it is read as a sample if all invocations read.
         function: what reads an external texture.
         choosing: returns what reads one of some of the bindings, by the first and the last.
+        height: of a plane, if the planes lie below each other in one texture.
     """
 
     value: Value
@@ -43,6 +44,7 @@ class TensorTexture:
     size: Expression | None = None
     function: Function | None = None
     choosing: Callable[[int, int], Function] | None = None
+    height: Int | None = None
 
     @property
     def sampled(self) -> bool:
@@ -56,6 +58,7 @@ class TensorTexture:
         everywhere: bool = False,
         centre: Expression | None = None,
         among: tuple[int, int] | None = None,
+        row: Expression | None = None,
     ) -> Expression:
         """Return the texel of a layer at an ivec2.
 
@@ -67,6 +70,7 @@ class TensorTexture:
             centre: :meth:`centre` of the position, where it is at hand.
             among: the least and the largest number that the layer can be, if known. The program
                 then needs no textures of other layers, if each has its own.
+            row: where the layer begins in a stack of planes, if that is at hand.
         """
         binding = self.bindings[0]
         if binding.kind == "external":
@@ -82,6 +86,8 @@ class TensorTexture:
                 assert self.choosing is not None
                 return self.choosing(least, most)(position, integer(layer))
             binding = self.bindings[plain - self.first]
+        elif self.height is not None and known(layer) != 0:
+            position = position + ivec2(0, integer(layer) * self.height if row is None else row)
         if everywhere and self.sampled:
             return Texel(binding, None, number, centre or self.centre(position))
         texel = Texel(binding, position, number)
@@ -100,7 +106,8 @@ class TensorTexture:
 
     def is_zero_outside(self, target: Target) -> bool:
         """Whether reading beside the map gives zero."""
-        return self.bindings[0].unit is not None and target.fetch == "image-zero"
+        zeros = self.bindings[0].unit is not None and target.fetch == "image-zero"
+        return zeros and self.height is None  # beside a plane in a stack lies another one
 
     def centre(self, position: Expression) -> Expression:
         """Return the vec2 at which the texel at an ivec2 is sampled; 0 to 1 is the map."""

@@ -147,8 +147,10 @@ def _with_options(
             type=click.Choice(CHOICES["textures"]),
             default="auto",
             show_default=True,
-            help="2d: a texture for every four channels; array: one array texture; auto: 2d for "
-            "inputs and outputs with a single texture layer, otherwise array.",
+            help="2d: a texture for every four channels; array: one array texture; stacked: one 2D "
+            "texture with the planes of four channels below each other, which one draw writes; "
+            "auto: 2d for inputs and outputs with a single texture layer, stacked where a device "
+            "without compute shaders is predicted to gain, otherwise array.",
         ),
         click.option(
             "--stage",

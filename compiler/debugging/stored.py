@@ -55,8 +55,12 @@ class Stored:
 
     def taken(self, texture: NDArray[Any]) -> NDArray[Any]:
         """Return the tensor out of an array of its whole texture (:func:`.probes.probed`)."""
-        if self.is_planes:
-            channels = self.value.type.channels
+        channels = self.value.type.channels
+        if self.value.type.is_stacked:  # the runtime reads it as rows: planes x H x W x 4
+            _, _, height, width = self.shape
+            planes = texture.reshape(-1, height, width, LANES).transpose(0, 3, 1, 2)
+            texture = planes.reshape(1, -1, height, width)[:, :channels]
+        elif self.is_planes:
             texture = texture[:, self.first * LANES : self.first * LANES + channels]
         return texture.reshape(self.shape)
 

@@ -51,8 +51,9 @@ class Target:
         glsl: the version of GLSL ES, 300, 310 or 320.
         precision: "highp" computes and stores 32-bit floats, "mediump" 16-bit ones; "auto" uses
             16 bits if no input within ``input_range`` can overflow them.
-        textures: one array texture for a tensor, or one 2D texture for each plane; "auto" uses
-            2D for inputs and outputs of one plane.
+        textures: one array texture for a tensor, or one 2D texture for each plane, or, "stacked",
+            one 2D texture for all planes, where a draw can write them; "auto" uses 2D for inputs
+            and outputs of one plane, and stacks planes where that is faster.
         weights: where convolution weights live; "auto" chooses for each layer.
         prefers_constants: whether "auto" makes all weights constants that the budget for unrolled
             code has room for, whatever the predicted times.
@@ -90,7 +91,7 @@ class Target:
     limits: Limits
     glsl: GlslVersion = 300
     precision: Precision | Literal["auto"] = "highp"
-    textures: Literal["auto", "2d", "array"] = "auto"
+    textures: Literal["auto", "2d", "array", "stacked"] = "auto"
     weights: Literal["auto"] | WeightStorage = "auto"
     prefers_constants: bool = False
     weight_format: WeightFormat = "float32"
@@ -130,6 +131,11 @@ class Target:
     def has_storage(self) -> bool:
         """Whether the shading language has compute shaders and storage blocks."""
         return self.wgsl is not None or self.glsl >= 310
+
+    @property
+    def computes(self) -> bool:
+        """Whether the device and the options permit the compute stage."""
+        return self.stage != "fragment" and not self.lacks_compute
 
     @property
     def lacks_compute(self) -> str:

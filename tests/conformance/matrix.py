@@ -20,6 +20,7 @@ CHOICES = (
     "stage=fragment,fetch=sample",
     "stage=fragment,fetch=image,device=gles32-desktop",
     "stage=fragment,mrt=1,textures=2d",
+    "textures=stacked,device=gles30",
     "stage=compute,fetch=texel,device=gles31-min",
     "stage=compute,fetch=image,device=llvmpipe",
     "stage=compute,fetch=image-zero,device=llvmpipe",

@@ -74,10 +74,11 @@ def users_of(files: BuildFiles) -> dict[str, list[dict[str, Any]]]:
     "options",
     [
         {"weights": "ubo"},
-        {"weights": "texture"},
-        {"weights": "texture", "device": "webgl2-min"},
+        {"weights": "texture", "textures": "array"},
+        {"weights": "texture", "textures": "stacked"},
+        {"weights": "texture", "textures": "array", "device": "webgl2-min"},
         {"weights": "ubo", "device": "webgl2-min", "mrt": 1},
-        {"weights": "texture", "weight_format": "float16"},
+        {"weights": "texture", "weight_format": "float16", "textures": "array"},
         {"weights": "texture", "weight_format": "int8", "mrt": 1},
         {"weights": "ubo", "precision": "mediump"},
         {"weights": "texture", "device": "gles32-desktop", "stage": "fragment", "mrt": 1},
@@ -110,7 +111,8 @@ def test_software_rasterisers_keep_sizes_as_numbers():
     """Their frames take longer with sizes in uniforms."""
 
     def uniforms(device: str) -> set[str]:
-        _, files, _ = compile_graph(network(), weights="texture", device=device, stage="fragment")
+        options = {"device": device, "weights": "texture", "textures": "array"}
+        _, files, _ = compile_graph(network(), stage="fragment", **options)
         return {u["name"] for p in files.schedule["passes"] for u in p.get("uniforms", ())}
 
     assert "u_planes_in" in uniforms("webgl2-min")
@@ -127,7 +129,7 @@ def test_depthwise_kernels_of_several_sizes_are_one_program():
 @pytest.mark.usefixtures("_always")
 def test_only_sizes_that_differ_are_uniforms():
     """The maps of the dense layers have one size, so that stays a number."""
-    _, files, _ = compile_graph(network(), weights="texture")
+    _, files, _ = compile_graph(network(), weights="texture", textures="array")
     dense = next(
         passes
         for passes in users_of(files).values()

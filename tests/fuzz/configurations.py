@@ -36,7 +36,8 @@ def configuration(draw: Draw) -> dict[str, Any]:
     if found.get("weights") == "texture" and draw.chance(0.4):
         found["weight_format"] = draw.one("float16", "int8")
     choose("fetch", "texel", "sample", *(("image", "image-zero") if images else ()))
-    choose("textures", "2d", "array")
+    draws = not compute or found.get("stage") == "fragment"
+    choose("textures", "2d", "array", *(("stacked", "stacked") if draws else ()))
     choose("winograd", "off", *(("2x2", "4x4") if compute else ("2x2",)))
     choose("fuse_separable", "off", *(("on",) if compute else ()))
     choose("parameters", "ubo")

@@ -111,6 +111,7 @@ SPECIAL = (
     RuntimeBuild("y2rg-half", models.luma, {**FRAGMENT, "output_encoding": "y2rg_half"}),
     RuntimeBuild("half", models.residual, {**FRAGMENT, "precision": "mediump"}, 1e-2),
     RuntimeBuild("planes-2d", models.shallow, {**FRAGMENT, "textures": "2d"}),
+    RuntimeBuild("planes-stacked", models.shallow, {**FRAGMENT, "textures": "stacked"}),
     RuntimeBuild("one-target", models.shallow, {**FRAGMENT, "mrt": 1}),
     RuntimeBuild("weights-ubo", models.shallow, {**FRAGMENT, "weights": "ubo"}),
     RuntimeBuild("weights-texture", models.shallow, {**FRAGMENT, "weights": "texture"}),

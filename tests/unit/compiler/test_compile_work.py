@@ -125,13 +125,13 @@ def summed(n: int) -> Made:
 # simplified at two sizes, to prove their receptive fields.
 NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 4_600),
-    sequences: (60, 8_200),
+    sequences: (60, 8_400),
     split: (60, 8_600),
     residual: (60, 16_000),
-    branches: (60, 8_200),
+    branches: (60, 8_400),
     dense: (40, 12_400),
-    moves: (30, 22_300),
-    summed: (60, 9_600),
+    moves: (30, 22_600),
+    summed: (60, 9_800),
 }
 
 
