@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .gpu import GpuPass
     from .shader.program import Program
 
-FORMAT_VERSION = "5.5"
+FORMAT_VERSION = "5.6"
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 
 
@@ -366,7 +366,8 @@ class _Assembly:
 def _packing(t: TensorType) -> dict[str, Any]:
     """Return how a tensor lies in its texture; a stacked map is planes x H x W x 4 in rows."""
     if t.is_stacked:
-        return {"packing": "rows", "channels": LANES, "batch": expression(t.texels)}
+        rows = {"packing": "rows", "channels": LANES, "batch": expression(t.texels)}
+        return rows | {"stacked": t.channels}
     batch = t.shape[0] if t.in_planes else t.size // t.channels
     packing = "planes" if t.in_planes else "rows"
     return {"packing": packing, "channels": expression(t.channels), "batch": expression(batch)}

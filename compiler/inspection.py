@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
-from ..ir.types import Layout
+from ..ir.types import LANES, Layout
 from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
 from . import compilation
@@ -28,8 +28,8 @@ PACKINGS = {"planes": "channel-packed", "rows": "row-packed"}
 class PassRow:
     """One GPU pass: width and height in pixels, sizes in bytes.
 
-    ``packing`` is how the texture that it writes holds its tensor, ``planes`` how many layers of it
-    the pass writes.
+    ``packing`` is how the texture that it writes holds its tensor: "planes", "rows", or "stacked"
+    planes. ``planes`` is how many layers or stacked planes of it the pass writes.
     """
 
     name: str
@@ -142,6 +142,12 @@ def peak_bytes(schedule: Mapping[str, Any]) -> int:
     return loose + sum(slots.values())
 
 
+def stacked_planes(texture: Mapping[str, Any]) -> int:
+    """Return how many planes lie below each other in a texture of a schedule; 0 if none do."""
+    channels: int = texture.get("stacked", 0)
+    return -(-channels // LANES)
+
+
 def inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
     """Return a schedule's figures, at the default sizes.
 
@@ -149,13 +155,30 @@ def inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
         ShadergenError: SG0301 for GPUs and a build without counts of its work.
     """
     data = at_defaults(schedule)
-    packing = {t["name"]: t["packing"] for t in data["textures"]}
-    extents = {t["name"]: (t["width"], t["height"]) for t in data["textures"]}
+    textures = {t["name"]: t for t in data["textures"]}
 
     def port(p: dict[str, Any]) -> str:
         sizes = [size_text(size) for size in p["shape"]]
         shape = ("x" if all(map(str.isdecimal, sizes)) else " x ").join(sizes)
-        return f"{p['name']} {shape} ({PACKINGS[packing[p['texture']]]})"
+        return f"{p['name']} {shape} ({PACKINGS[textures[p['texture']]['packing']]})"
+
+    def row(p: dict[str, Any]) -> PassRow:
+        written = textures[p["writes"][0]["texture"]]
+        stacked = stacked_planes(written)
+        return PassRow(
+            name=p["name"],
+            layers=tuple(p["layers"]),
+            stage=p["stage"],
+            kernel=p["kernel"],
+            width=written["width"],
+            height=written["height"] // (stacked or 1),
+            packing="stacked" if stacked else written["packing"],
+            planes=stacked or len(p["writes"]),
+            weights=p["weights"],
+            macs=p["macs"],
+            bytes_read=p["bytes"]["read"],
+            bytes_written=p["bytes"]["written"],
+        )
 
     return Inspection(
         model=data["model"],
@@ -163,23 +186,7 @@ def inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
         wgsl=data["requires"].get("wgsl"),
         inputs=tuple(map(port, schedule["inputs"])),
         outputs=tuple(map(port, schedule["outputs"])),
-        passes=tuple(
-            PassRow(
-                name=p["name"],
-                layers=tuple(p["layers"]),
-                stage=p["stage"],
-                kernel=p["kernel"],
-                width=extents[p["writes"][0]["texture"]][0],
-                height=extents[p["writes"][0]["texture"]][1],
-                packing=packing[p["writes"][0]["texture"]],
-                planes=len(p["writes"]),
-                weights=p["weights"],
-                macs=p["macs"],
-                bytes_read=p["bytes"]["read"],
-                bytes_written=p["bytes"]["written"],
-            )
-            for p in data["passes"]
-        ),
+        passes=tuple(map(row, data["passes"])),
         texture_bytes_peak=peak_bytes(data),
         texture_bytes_total=sum(map(texture_bytes, data["textures"])),
         weight_bytes=data["weights"]["size"],

@@ -224,9 +224,13 @@ class Options:
             stores_halos=is_user_shader,
             shuffles_targets=is_user_shader and self.stage == "compute",
         )
-        if target.textures == "stacked" and target.computes:
-            supported = "auto, 2d, array; stacked with --stage fragment"
-            raise invalid("textures", "stacked", supported, "dispatches write array textures")
+        if target.textures == "stacked":
+            if target.computes:
+                supported = "auto, 2d, array; stacked with --stage fragment"
+                raise invalid("textures", "stacked", supported, "dispatches write array textures")
+            if target.planes_per_pass or target.winograd not in ("auto", "off"):
+                help = "leave out --mrt and --winograd: they ask for draws to several layers"
+                raise invalid("textures", "stacked", "auto, 2d, array with these options", help)
         return target
 
     def _check_wgsl(self) -> None:

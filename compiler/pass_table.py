@@ -19,8 +19,14 @@ def pass_cells(p: PassRow) -> tuple[str, ...]:
         ", ".join(p.layers),
         f"{p.stage} {p.kernel}",
         f"{p.height}x{p.width}",
-        f"{p.planes} plane{'s' * (p.planes > 1)}" if p.packing == "planes" else p.packing,
+        _packing(p),
         p.weights,
         si_text(p.macs) if p.macs else "-",
         bytes_text(p.bytes_read + p.bytes_written),
     )
+
+
+def _packing(p: PassRow) -> str:
+    if p.packing == "rows":
+        return p.packing
+    return f"{p.planes} plane{'s' * (p.planes > 1)}" + " stacked" * (p.packing == "stacked")

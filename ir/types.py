@@ -4,9 +4,10 @@ A tensor may have any rank. A :class:`Layout` places it, in one of two ways:
 
 - **planes**, for feature maps of rank 4 (N, C, H, W): four consecutive channels share the lanes of
   one texel, a plane is one such group as a texture layer of H x W texels, and batches follow one
-  another: ``layer = n * planes + c // 4``, ``lane = c % 4``. Unused lanes of the last plane hold
-  zero where a GPU pass wrote them and any finite value where the application supplied the
-  texture; kernels never let them reach a result.
+  another: ``layer = n * planes + c // 4``, ``lane = c % 4``. "Stacked" planes, of one batch entry,
+  lie below each other in one 2D texture instead: ``y = c // 4 * H + h``. Unused lanes of the last
+  plane hold zero where a GPU pass wrote them and any finite value where the application supplied
+  the texture; kernels never let them reach a result.
 - **rows** (row-packed), for every other rank and for maps that exceed the texture limits:
   four consecutive elements of the last axis share a texel, and these texels, in row-major order
   of the tensor, fill the texture row by row and layer by layer. Unused lanes and texels are
@@ -148,7 +149,7 @@ class TensorType:
         if self.in_planes:
             n, _, height, width = self.shape
             if self.is_stacked:
-                return width, height * n * self.planes, 1
+                return width, height * self.planes, 1
             return width, height, n * self.planes
         if self.layout is None or self.layout.rows is None:
             return self.planes, self.texels // self.planes, 1

@@ -88,10 +88,10 @@ class Predictor:
         times = self._nanoseconds[choice]
         return minimax_cost(times, *self._best) if len(times) > 1 else float(times[0])
 
-    def times(self, choice: Choice) -> np.ndarray:
-        """Return predicted nanoseconds on each device, of a choice that fits the target."""
+    def times(self, choice: Choice) -> np.ndarray | None:
+        """Return predicted nanoseconds on each device; None if the choice does not fit them."""
         self._predict((choice,))
-        return self._nanoseconds[choice]
+        return self._nanoseconds.get(choice)
 
     @cached_property
     def _best(self) -> tuple[np.ndarray, float]:

@@ -85,11 +85,9 @@ def _why(stacked: Node, arrays: Node, context: Context) -> str:
 
 def _times(node: Node, context: Context) -> NDArray[np.floating] | None:
     """Return the predicted times of a node's best kernel on each device, if it has a kernel."""
-    ranking = rank_if_any(node, context, predicted=True)
-    if not ranking.costs:
-        return None
-    _, choice = ranking.costs[0]
-    return Predictor(node, context.kernels).times(choice)
+    predictor = Predictor(node, context.kernels)
+    every = (predictor.times(c) for _, c in rank_if_any(node, context, predicted=True).costs)
+    return next((times for times in every if times is not None), None)
 
 
 def _may_stack(node: Node, target: Target) -> bool:

@@ -26,7 +26,7 @@ from ...records import dataclass
 from ..shader.constructors import integer, ivec2, offset
 from ..shader.expressions import Variable, known
 from ..shader.types import INT, VEC4
-from .input_loader import CORNER, finds_sources, loader, plane_height, source
+from .input_loader import CORNER, finds_sources, loader, rows_apart, source
 from .loads import LANE
 from .plane_groups import PIXEL, PLANE
 
@@ -79,33 +79,33 @@ def looped(
     down, across = conv.dilations
     in_rows = not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0])
     in_map = in_rows and group.in_compute and finds_sources(shader, conv, p, x, group)
-    stacked = plane_height(shader, p, x, group)
-    first_row = None if stacked is None else INPUT_ROW
+    apart = rows_apart(shader, p, x, group)
+    first_row = None if apart is None else INPUT_ROW
     load = loader(shader, conv, p, x, group, in_map=in_map, first_row=first_row)
     input_planes = _input_planes(shader, blocks, group)
     per_tap = shader.size("rows_per_tap", rows // taps)
     height, width = _kernel_size(shader, blocks, group, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
-    step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, stacked, once)
+    step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, apart, once)
     body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
     columns = _source_columns(body, shader, conv, x, group, kw) if in_map else {}
     with body.loop("ky", height) as ky:
         if in_map:
             row = body.let("source_row", source(shader, conv, x, "y", CORNER.y + ky * down))
-            with _over_planes(body, group, input_planes, stacked) as i:
+            with _over_planes(body, group, input_planes, apart) as i:
                 step.write(lambda x, y: ivec2(columns[x], row), i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         elif in_rows:
             tap = body.let("tap", offset(CORNER, 0, ky * down))
-            with _over_planes(body, group, input_planes, stacked) as i:
+            with _over_planes(body, group, input_planes, apart) as i:
                 step.write(partial(offset, tap), i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
                 tap = body.let("tap", offset(CORNER, kx * across, ky * down))
-                with _over_planes(body, group, input_planes, stacked) as i:
+                with _over_planes(body, group, input_planes, apart) as i:
                     step.write(partial(offset, tap), i, 1)
 
 
@@ -125,22 +125,22 @@ def _source_columns(
 
 
 @contextmanager
-def _over_planes(body: Body, group: Group, count: Int, stacked: Int | None) -> Iterator[Expression]:
+def _over_planes(body: Body, group: Group, count: Int, apart: Int | None) -> Iterator[Expression]:
     """Build the loop over input planes, around the statements built inside.
 
     Its counter starts at the first plane of the group. Added to a counter from 0, that plane takes
     a register, and VideoCore spills.
     """
     start = group.first_input_plane
-    if stacked is not None:
-        body.let(INPUT_ROW.name, integer(start) * stacked)
+    if apart is not None:
+        body.let(INPUT_ROW.name, integer(start) * apart)
     if known(count) == 1:
         yield integer(start)
         return
     with body.loop(INPUT_PLANE, count if known(start) == 0 else start + count, start) as i:
         yield i
-        if stacked is not None:
-            body.add(INPUT_ROW, stacked)
+        if apart is not None:
+            body.add(INPUT_ROW, apart)
 
 
 def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> Int:
@@ -182,8 +182,8 @@ def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> 
 class _Step:
     """The body of the innermost loop: loads, and products with the next rows of weights.
 
-    ``once``: no loop is written, so :data:`ROW` need not advance. ``stacked``: the height of an
-    input plane, if ``load`` takes the plane's first row, too.
+    ``once``: no loop is written, so :data:`ROW` need not advance. ``apart``: from
+    :func:`rows_apart`; if it is a number, ``load`` takes a plane's first row, too.
     """
 
     body: Body
@@ -195,7 +195,7 @@ class _Step:
     per_tap: Expression
     sums: Sums
     names: list[str]
-    stacked: Int | None
+    apart: Int | None
     once: bool
 
     def write(self, at: Callable[[int, int], Expression], i: Expression, taps: int) -> None:
@@ -217,8 +217,8 @@ class _Step:
             alone = len(group.pixels) * taps == 1
             name = "texel" if alone else f"texel_x{x}" + f"_y{y}" * (group.node.choice.block[1] > 1)
             place = [at(x, y), i + plane]
-            if self.stacked is not None:
-                place.append(INPUT_ROW + integer(plane) * self.stacked)
+            if self.apart is not None:
+                place.append(INPUT_ROW + integer(plane) * self.apart)
             value = self.load(*place)
             if name in loaded:
                 body.assign(loaded[name], value)

@@ -79,8 +79,8 @@ def _offers_blocks(node: Node, target: Target) -> bool:
         return False  # dispatches compute blocks without a second node
     groups = p.kernel.groups
     alike = groups == 1 or is_depthwise(p.operands[1].shape, groups)
-    plain = alike and not p.store and target.textures != "2d"
-    plain = plain and not node.result.type.is_stacked
+    arrays = target.textures != "2d" and not node.result.type.is_stacked
+    plain = alike and not p.store and arrays
     several = node.result.shape[3] > 1 and planes_share_a_program(node)
     highp = node.choice.precision == "highp"
     return plain and several and highp and may_draw_blocks(target)

@@ -84,7 +84,7 @@ def loader(
         last: the last column and row to load; positions beyond are clamped to it.
         beside: what the function returns outside the map.
         in_map: whether positions are of the map, from :func:`source`.
-        first_row: a parameter more, the first row of the plane in a stack (:func:`plane_height`).
+        first_row: a parameter more, the first row of the plane in a stack (:func:`rows_apart`).
     """
     _, _, height, width = conv.seen(x.type).shape
     texture = shader.texture(x, "x", group.batch)
@@ -157,8 +157,8 @@ def loader(
     return Function(NAMES[beside], parameters, VEC4, body.statements)
 
 
-def plane_height(shader: ShaderBuilder, p: Parts, x: Value, group: Group) -> Int | None:
-    """Return the height by which a loop over input planes moves on in a stack of planes.
+def rows_apart(shader: ShaderBuilder, p: Parts, x: Value, group: Group) -> Int | None:
+    """Return by how many rows a loop over stacked input planes moves on: the height of one.
 
     None if they are not stacked, or a prologue maps them. Multiplied by the plane instead, it makes
     VideoCore spill and takes Adreno 1.2 times as long for MobileNet v2.

@@ -6,6 +6,7 @@ from dataclasses import field
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
+from ...errors import InternalError
 from ...ir.dimensions import is_one, statically_equal
 from ...ir.expr import Expr, Num
 from ...ir.index_maps import index_ranges
@@ -295,6 +296,8 @@ def groups(node: Node) -> Iterator[Group]:
         return
     size = node.choice.planes or 1
     every = entries_share_a_program(node)
+    if t.is_stacked and not is_one(t.shape[0]):
+        raise InternalError(f"{node.name} stacks the planes of several batch entries")
     if node.choice.stage == "compute" or t.is_stacked:
         yield from (Group(n, range(size), node, written, True, every) for n in range(t.shape[0]))
         return

@@ -19,7 +19,7 @@ from ..session import fitted
 from ..ties import find_pick, only_ties
 from .interpreted import interpreted
 from .pixels import difference, worst_pixel
-from .probes import as_stored, isolated, probed, run
+from .probes import as_map, as_stored, from_map, isolated, probed, run
 from .stored import stored_tensors
 
 if TYPE_CHECKING:
@@ -169,9 +169,10 @@ class Alone:
         part = isolated(self.inside.build, stored.passes)
         inputs = {}
         for port in part.inputs:
-            right = self._right[self._values[port.texture]]
-            inputs[port.name] = as_stored(right, part.textures[port.texture]).reshape(port.shape)
+            right, texture = self._right[self._values[port.texture]], part.textures[port.texture]
+            inputs[port.name] = from_map(as_stored(right, texture), texture).reshape(port.shape)
         (got,) = run(context, part, inputs).values()
+        got = as_map(got, self.inside.build.textures[stored.texture])
         return self.inside.compared(stored, stored.taken(got), self._right[stored.value])
 
 

@@ -63,7 +63,7 @@ def compare_layers(
     with inside.context() as context:
         progress("reading every tensor")
         computed = inside.computed(context)
-        textures = textures_of(computed)
+        textures = textures_of(inside.build, computed)
         tensors = tuple(
             inside.compared(s, s.taken(textures[s.texture]), expected[s.value])
             for s in inside.stored

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...ir.types import LANES
 from ...records import replace
 from ...runtime_glue.python.schedule import Port
 
@@ -29,8 +30,7 @@ TEXTURE = "\0"  # before the name of an output that is a texture; no name of a b
 def probed(build: Build) -> Build:
     """Return a build that also outputs all textures that its passes write, each of its own memory.
 
-    The array of such an output has the axes batch, channels, height, width; of a row-packed texture
-    it has rows and their elements. :func:`textures_of` finds them among the outputs.
+    :func:`textures_of` finds them among the outputs.
     """
     written = list(dict.fromkeys(w.texture for p in build.passes for w in p.writes))
     own = {name: replace(build.textures[name], slot=k) for k, name in enumerate(written)}
@@ -40,13 +40,40 @@ def probed(build: Build) -> Build:
     return replace(build, outputs=(*build.outputs, *outputs), textures=textures)
 
 
-def textures_of(outputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the textures among the outputs of a build from :func:`probed`, by their names."""
-    return {
+def textures_of(build: Build, outputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the textures among the outputs of a build from :func:`probed`, by their names.
+
+    A texture of planes has the axes batch, channels, height, width; a row-packed one has rows and
+    their elements.
+    """
+    found = {
         name.removeprefix(TEXTURE): array
         for name, array in outputs.items()
         if name.startswith(TEXTURE)
     }
+    return {name: as_map(array, build.textures[name]) for name, array in found.items()}
+
+
+def as_map(array: NDArray[Any], texture: Texture) -> NDArray[Any]:
+    """Return what is read of a texture; of stacked planes, as 1, C, H, W."""
+    if texture.stacked is None:
+        return array
+    planes = -(-texture.stacked // LANES)
+    lanes = array.reshape(planes, -1, texture.width, LANES).transpose(0, 3, 1, 2)
+    every: NDArray[Any] = lanes.reshape(1, planes * LANES, -1, texture.width)
+    return every[:, : texture.stacked]
+
+
+def from_map(array: NDArray[Any], texture: Texture) -> NDArray[Any]:
+    """Return a tensor as a texture takes it: the reverse of :func:`as_map`."""
+    if texture.stacked is None:
+        return array
+    _, channels, height, width = array.shape
+    lanes: NDArray[Any] = np.zeros((-(-channels // LANES) * LANES, height, width), array.dtype)
+    lanes[:channels] = array[0]
+    planes: NDArray[Any] = lanes.reshape(-1, LANES, height, width)
+    texels: NDArray[Any] = planes.transpose(0, 2, 3, 1).reshape(-1, LANES)
+    return texels
 
 
 def isolated(build: Build, positions: Sequence[int]) -> Build:

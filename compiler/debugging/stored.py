@@ -54,13 +54,9 @@ class Stored:
         return self.value.type.in_planes
 
     def taken(self, texture: NDArray[Any]) -> NDArray[Any]:
-        """Return the tensor out of an array of its whole texture (:func:`.probes.probed`)."""
-        channels = self.value.type.channels
-        if self.value.type.is_stacked:  # the runtime reads it as rows: planes x H x W x 4
-            _, _, height, width = self.shape
-            planes = texture.reshape(-1, height, width, LANES).transpose(0, 3, 1, 2)
-            texture = planes.reshape(1, -1, height, width)[:, :channels]
-        elif self.is_planes:
+        """Return the tensor out of an array of its whole texture (:func:`.probes.as_map`)."""
+        if self.is_planes:
+            channels = self.value.type.channels
             texture = texture[:, self.first * LANES : self.first * LANES + channels]
         return texture.reshape(self.shape)
 

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ...records import dataclass
+from ..inspection import stacked_planes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,6 +111,8 @@ def texture_text(t: Mapping[str, Any]) -> str:
     if t["packing"] == "planes":
         batch = f"{t['batch']}x" if t["batch"] != 1 else ""
         return f"{batch}{t['channels']}x{t['height']}x{t['width']} {t['format']}"
+    if "stacked" in t:
+        return f"{t['stacked']}x{t['height'] // stacked_planes(t)}x{t['width']} {t['format']}"
     return f"{t['batch']} row{'s' * (t['batch'] != 1)} of {t['channels']} {t['format']}"
 
 

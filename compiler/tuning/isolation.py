@@ -3,11 +3,13 @@
 The runtime's own textures may be read as images and the application's not, so what other nodes
 compute is copied from an input first. The copies are not measured. They are outputs too, before
 the node's: so they stand first in the schedule, and no texture of the node's takes their place.
+What is stored as a stack of planes is no output, but copied to one.
 """
 
 from __future__ import annotations
 
 import tempfile
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,25 +43,39 @@ def isolate(node: Node, choice: Choice, target: Target) -> Graph:
     inputs: list[Input] = []
     outputs: list[Output] = []
     operands: dict[Value, Value] = {}
+
+    def copied(value: Value, t: TensorType) -> Value:
+        """Return a copy of a value, stored as a type says."""
+        planes = 1 if t.is_stacked else planes_in_a_pass(t, target)
+        drawn = replace(Choice("fragment", planes=planes), precision=node.choice.precision)
+        return Node(Pointwise(Var("x0"), t.dtype), (value,), ("copy",), drawn, (t,)).result
+
+    def seen(value: Value) -> Value:
+        """Return a value that an output may be: of a stack, a copy."""
+        return copied(value, _visible(value.type)) if value.type.is_stacked else value
+
     for value in dict.fromkeys(node.inputs):
         if isinstance(value, Constant):
             operands[value] = value
             continue
         t = value.type.without_slot()
-        inputs.append(Input(t, f"x{len(inputs)}", _port(t)))
+        inputs.append(Input(_visible(t), f"x{len(inputs)}", _port(t)))
         operands[value] = inputs[-1]
         if not isinstance(value, Input):
-            drawn = Choice("fragment", planes=planes_in_a_pass(t, target))
-            drawn = replace(drawn, precision=node.choice.precision)
-            copy = Node(Pointwise(Var("x0"), t.dtype), (inputs[-1],), ("copy",), drawn, (t,))
-            operands[value] = copy.result
-            outputs.append(Output(f"copy{len(outputs)}", copy.result, _port(t)))
+            operands[value] = copied(inputs[-1], t)
+            outputs.append(Output(f"copy{len(outputs)}", seen(operands[value]), _port(t)))
     types = tuple(r.type.without_slot() for r in node.results)
     own = Node(node.op, tuple(operands[v] for v in node.inputs), (MEASURED,), choice, types)
-    outputs += [Output(f"y{r.index}", r, _port(r.type)) for r in own.results]
+    outputs += [Output(f"y{r.index}", seen(r), _port(r.type)) for r in own.results]
     context = Context(KernelFamilies(target))
     graph = expand_choices(Graph("tuning", tuple(inputs), tuple(outputs)), context)
     return allocate_textures(graph, context)
+
+
+def _visible(t: TensorType) -> TensorType:
+    """Return a type as the application's textures have it: no stack of planes."""
+    assert t.layout is not None
+    return t.placed(replace(t.layout, kind="array")) if t.is_stacked else t
 
 
 def _port(t: TensorType) -> Port:
@@ -86,10 +102,12 @@ def repeated(build: Build, times: int) -> Build:
     Passes keep the schedule's order. A compute pass may not store into what the turn before still
     reads, so each further turn begins with every barrier.
     """
-    own = [p for p in build.passes if MEASURED in p.layers]
-    copies = [p for p in build.passes if MEASURED not in p.layers]
+    measured = [MEASURED in p.layers for p in build.passes]
+    first = measured.index(True)
+    own = list(compress(build.passes, measured))
+    before, after = build.passes[:first], build.passes[first + len(own) :]
     again = own.copy()
     if any(isinstance(p, ComputePass) for p in own):
         again[0] = replace(own[0], barriers=EVERY_BARRIER)
     turns = [*own, *again * (times - 1)] if times else []
-    return replace(build, passes=(*copies, *turns))
+    return replace(build, passes=(*before, *turns, *after))

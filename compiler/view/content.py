@@ -136,7 +136,7 @@ def view_build(
         if inputs is None:
             inputs = random_inputs_of_ports(build.inputs, seed)
         progress("running the build")
-        textures = textures_of(run(context, probed(build), inputs))
+        textures = textures_of(build, run(context, probed(build), inputs))
         renderer = str(context.info().renderer)
     ports = {port.texture: port for port in build.inputs}
     for name, port in ports.items():

@@ -9,6 +9,7 @@ MEMBERS = (
     "textures.*.layers",
     "textures.*.channels",
     "textures.*.batch",
+    "textures.*.stacked",
     "passes.*.reads.*.layer",
     "passes.*.reads.*.layers.*",
     "passes.*.uniforms.*.value.*",

@@ -104,6 +104,7 @@ class Texture:
     first: int
     last: int
     data: Range | None
+    stacked: int | None = None
 
     @property
     def is_array(self) -> bool:

@@ -9,6 +9,7 @@ export default [
   "textures.*.layers",
   "textures.*.channels",
   "textures.*.batch",
+  "textures.*.stacked",
   "passes.*.reads.*.layer",
   "passes.*.reads.*.layers.*",
   "passes.*.uniforms.*.value.*",

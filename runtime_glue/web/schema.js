@@ -110,7 +110,8 @@ const texture = f.members({
   last: f.integer(0, 65536),
   data: f.either(f.members({
   offset: offset,
-  size: size,}), f.nothing),});
+  size: size,}), f.nothing),}, {
+  stacked: count,});
 const buffer = f.members({
   name: name,
   kind: f.oneOf("uniform", "storage"),

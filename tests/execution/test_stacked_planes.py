@@ -123,3 +123,12 @@ def test_stacking_is_refused_where_dispatches_write_maps(device):
     with pytest.raises(ShadergenError, match="--textures stacked") as refused:
         Options(device=device, textures="stacked").target()
     assert "--stage fragment" in refused.value.supported
+
+
+@pytest.mark.parametrize("option", [{"mrt": 1}, {"winograd": "2x2"}], ids=str)
+def test_options_that_ask_for_several_layers_are_heeded_or_refused(option):
+    graph = padded("constant")
+    assert not stacked(graph, device="gles30", **option)
+    with pytest.raises(ShadergenError, match="--textures stacked") as refused:
+        Options(**STACKED, **option).target()
+    assert "--mrt" in refused.value.help

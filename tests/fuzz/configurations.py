@@ -38,10 +38,13 @@ def configuration(draw: Draw) -> dict[str, Any]:
     choose("fetch", "texel", "sample", *(("image", "image-zero") if images else ()))
     draws = not compute or found.get("stage") == "fragment"
     choose("textures", "2d", "array", *(("stacked", "stacked") if draws else ()))
-    choose("winograd", "off", *(("2x2", "4x4") if compute else ("2x2",)))
+    stacked = found.get("textures") == "stacked"
+    tiles = () if stacked else ("2x2", "4x4") if compute else ("2x2",)
+    choose("winograd", "off", *tiles)
     choose("fuse_separable", "off", *(("on",) if compute else ()))
     choose("parameters", "ubo")
-    choose("mrt", 1, 2, device.limits.draw_buffers)
+    if not stacked:
+        choose("mrt", 1, 2, device.limits.draw_buffers)
     if draw.chance(0.25) and found.get("weight_format") != "int8":
         found["precision"] = draw.one("mediump", "fp16", "auto")
     if draw.chance(0.04):
