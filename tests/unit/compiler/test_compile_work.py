@@ -126,10 +126,10 @@ def summed(n: int) -> Made:
 NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 4_600),
     sequences: (60, 8_400),
-    split: (60, 8_600),
+    split: (60, 8_800),
     residual: (60, 16_000),
     branches: (60, 8_400),
-    dense: (40, 12_400),
+    dense: (40, 12_700),
     moves: (30, 22_600),
     summed: (60, 9_800),
 }
