@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import ShadergenError
 from ...ir.types import LANES
 from ...records import replace
 from ...runtime_glue.python.schedule import Port
@@ -55,10 +56,21 @@ def textures_of(build: Build, outputs: Mapping[str, NDArray[Any]]) -> dict[str, 
 
 
 def as_map(array: NDArray[Any], texture: Texture) -> NDArray[Any]:
-    """Return what is read of a texture; of stacked planes, as 1, C, H, W."""
+    """Return what is read of a texture; of stacked planes, as 1, C, H, W.
+
+    Raises:
+        ShadergenError: SG0503 if the schedule names channels that the texture cannot hold.
+    """
     if texture.stacked is None:
         return array
     planes = -(-texture.stacked // LANES)
+    if texture.height % planes or array.shape != (texture.width * texture.height, LANES):
+        raise ShadergenError(
+            "SG0503",
+            f"the planes of {texture.stacked} channels are not stacked in {texture.name!r}",
+            why=f"it has {texture.width} x {texture.height} texels and {len(array)} rows",
+            help="compile the model again",
+        )
     lanes = array.reshape(planes, -1, texture.width, LANES).transpose(0, 3, 1, 2)
     every: NDArray[Any] = lanes.reshape(1, planes * LANES, -1, texture.width)
     return every[:, : texture.stacked]

@@ -27,6 +27,7 @@ from shadergen.compiler.tuning.isolation import MEASURED, build_of, isolate, rep
 from shadergen.compiler.tuning.trials import Settings, measure
 from shadergen.compiler.verification import verifying
 from shadergen.compiler.view.content import view_build
+from shadergen.errors import ShadergenError
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.rule import Context
 from shadergen.records import replace
@@ -98,3 +99,20 @@ def test_kernels_that_read_and_write_stacks_are_measured(file: Path) -> None:
     assert own == [False, False, True, False]  # into a stack, out of it, the pool, out of its own
     thrice = [MEASURED in p.layers for p in repeated(build, 3).passes]
     assert thrice == [False, False, True, True, True, False]
+
+
+@pytest.mark.parametrize("channels", [37, 10**6])
+def test_channels_that_a_texture_cannot_hold_are_refused(
+    file: Path, tmp_path: Path, channels: int
+) -> None:
+    compile_model(file, tmp_path / "build", STACKED)
+    path = tmp_path / "build" / "schedule.json"
+    schedule = json.loads(path.read_text())
+    for texture in schedule["textures"]:
+        if "stacked" in texture:
+            texture["stacked"] = channels
+    del schedule["sha256"]
+    path.write_text(json.dumps(schedule))
+    with pytest.raises(ShadergenError, match=f"planes of {channels} channels") as refused:
+        view_build(tmp_path / "build")
+    assert refused.value.code == "SG0503"
