@@ -196,8 +196,9 @@ def _cached_ranking(
     Measured times belong to a tuning key. A node of dynamic sizes has a tuning key of its own, but
     the work of its default sizes.
     """
-    measured = tuning_key(node, context.target) if context.measured else ""
-    key = context.kernels.work_key(node, found), predicted, measured
+    predicted = predicted or not context.measured
+    measured = "" if predicted else tuning_key(node, context.target)
+    key = context.kernels.work_key(node, found), measured
     if key not in context.rankings:
         context.rankings[key] = _new_ranking(node, found, context, predicted)
     return context.rankings[key]

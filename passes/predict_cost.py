@@ -93,6 +93,12 @@ class Predictor:
         self._predict((choice,))
         return self._nanoseconds.get(choice)
 
+    def restarts(self, choice: Choice) -> np.ndarray:
+        """Return nanoseconds on each device to start all GPU passes of a choice but the first."""
+        passes = sum(work.passes for work in self.work(choice))
+        found: np.ndarray = (passes - 1) * self._devices.gpu_pass
+        return found
+
     @cached_property
     def _best(self) -> tuple[np.ndarray, float]:
         """The nanoseconds of the best choice on each device, and their geometric mean."""

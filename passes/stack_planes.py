@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ir.dimensions import is_dynamic
-from ..records import replace
+from ..ir.ops.convolution import Conv
+from ..records import dataclass, replace
 from .choose_kernels import rank_if_any
 from .kernel_ops import parts
 from .placement.costs import minimax_cost
-from .placement.kinds import cuts_planes, joins_planes, planes_share_a_program
+from .placement.kinds import cuts_planes, is_direct, joins_planes, planes_share_a_program
 from .predict_cost import Predictor
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .rule import Context
 
 STEP = "stack planes"
+HARDLY = 0.95  # of the rest of a time is what one draw takes at least
 CLEARLY = 0.5  # of the predicted time of several draws: what starting one takes is a rough number
 
 
@@ -70,24 +72,52 @@ def _may_gain(target: Target) -> bool:
 
 def _why(stacked: Node, arrays: Node, context: Context) -> str:
     """Return why to stack the planes of a node's result, or nothing."""
+    if context.target.textures == "stacked":
+        return "--textures stacked" if _times(stacked, context) else ""
+    several = _times(arrays, context)
+    if several and _is_dense(arrays) and not _is_clearly_faster(several.least, several.time):
+        return ""  # most convolutions; the work of their stacks need not be counted
     one = _times(stacked, context)
     if one is None:
         return ""
-    if context.target.textures == "stacked":
-        return "--textures stacked"
-    several = _times(arrays, context)
     if several is None:
         return "no kernel writes an array"
-    best = np.minimum(one, several)
-    faster = minimax_cost(one, best) < CLEARLY * minimax_cost(several, best)
+    faster = _is_clearly_faster(one.time, several.time)
     return "one draw is predicted to be faster" if faster else ""
 
 
-def _times(node: Node, context: Context) -> NDArray[np.floating] | None:
-    """Return the predicted times of a node's best kernel on each device, if it has a kernel."""
+@dataclass(frozen=True)
+class _Times:
+    """The predicted nanoseconds of a node's best kernel on each device.
+
+    Attributes:
+        time: of all its draws.
+        least: of one draw instead. It saves the other starts and, as planes of a stack share fewer
+            loads, hardly more.
+    """
+
+    time: NDArray[np.floating]
+    least: NDArray[np.floating]
+
+
+def _times(node: Node, context: Context) -> _Times | None:
     predictor = Predictor(node, context.kernels)
-    every = (predictor.times(c) for _, c in rank_if_any(node, context, predicted=True).costs)
-    return next((times for times in every if times is not None), None)
+    for _, choice in rank_if_any(node, context, predicted=True).costs:
+        time = predictor.times(choice)
+        if time is not None:
+            return _Times(time, HARDLY * (time - predictor.restarts(choice)))
+    return None
+
+
+def _is_dense(node: Node) -> bool:
+    """Whether a node is a convolution whose planes all load the same, which a stack shares less."""
+    kernel = parts(node).kernel
+    return is_direct(node) and isinstance(kernel, Conv) and kernel.groups == 1
+
+
+def _is_clearly_faster(one: NDArray[np.floating], several: NDArray[np.floating]) -> bool:
+    best = np.minimum(one, several)
+    return minimax_cost(one, best) < CLEARLY * minimax_cost(several, best)
 
 
 def _may_stack(node: Node, target: Target) -> bool:
