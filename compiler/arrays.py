@@ -42,7 +42,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             raise ShadergenError(
                 "SG0605",
                 f"{what} has element type {array.dtype}",
-                supported="real numbers, integers and truth values",
+                supported="real numbers, integers and booleans",
             )
     return arrays
 

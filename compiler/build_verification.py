@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .runtimes import Build
 
 SAME_OPTIONS = (
-    "the options of compile are not kept: give those that change what the model computes "
-    "(--inputs, --outputs, --input-value, --preprocess, --define, --zero-guard)"
+    "repeat the options of compile that change what the model computes (--inputs, --outputs, "
+    "--input-value, --preprocess, --define, --zero-guard): a build does not keep them"
 )
 
 
@@ -132,7 +132,7 @@ def _other_model(
         "SG0605",
         f"'{folder}' is not a build of this model",
         why=why + (f"has {few(theirs)}" if theirs else "has others"),
-        help=f"if it is the right model: {SAME_OPTIONS}",
+        help=f"if the model is right, {SAME_OPTIONS}",
     )
 
 

@@ -60,7 +60,7 @@ def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = F
             "SG0301",
             "only a PyTorch module takes an example of its inputs",
             why="other models declare the shapes of their inputs",
-            help="leave example out; input_size sets sizes that a model leaves open",
+            help="leave example out; input_size sets dynamic sizes",
         )
     if isinstance(model, (str, os.PathLike)):
         return Path(model)
@@ -254,7 +254,7 @@ def _check_dynamic(program: Any) -> None:
             raise ShadergenError(
                 "SG0207",
                 f"{name} to {size} needs a fixed size",
-                why="PyTorch exports its windows at the size of the example",
+                why="PyTorch exports pooling windows of fixed size, computed from the example",
                 help="leave input_size out: the build then takes the example's size",
             )
 
@@ -275,7 +275,7 @@ def _framework(name: str, verb: str) -> Iterator[None]:
             "SG0102",
             f"{name} cannot {verb}",
             why=f"{type(first).__name__}: {text.partition(chr(10))[0]}",
-            help=f"make it work with {name} alone first",
+            help=f"first make this work in {name} without shadergen",
         ) from error
 
 

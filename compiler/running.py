@@ -135,7 +135,7 @@ def _run_arrays(session: Session, source: Path, output: Path | None) -> Run:
     if output is None or output.suffix.lower() not in ARRAYS:
         raise ShadergenError(
             "SG0605",
-            "the input is arrays, but the output is none",
+            "the input is arrays, so the output must be arrays",
             help="name an output file that ends in .npz or .npy",
         )
     if output.suffix.lower() != ".npz" and len(build.outputs) != 1:

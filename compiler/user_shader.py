@@ -153,7 +153,7 @@ def _family(options: Options) -> str:
         raise ShadergenError(
             "SG0301",
             f"--device {options.device} is not supported with --target mpv",
-            why="it is not the profile of a family of GPUs, for which user shaders are compiled",
+            why="user shaders are compiled for families of GPUs, and this profile is none",
             supported=", ".join(FAMILIES),
             help="omit --device for a file that runs on all GPUs",
         )

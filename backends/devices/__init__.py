@@ -133,7 +133,7 @@ def _wrong(error: Exception) -> str:
     if isinstance(error, (json.JSONDecodeError, RecursionError, UnicodeDecodeError)):
         return "it is not JSON"
     if isinstance(error, TypeError):
-        return "it is not an object of glsl or wgsl, fetch and limits"
+        return "it is not a JSON object with glsl or wgsl, fetch and limits"
     return reason(error)
 
 

@@ -41,9 +41,9 @@ def diff(
 ) -> None:
     """Show what differs between two builds: GPU passes, work, memory, estimated times, shaders.
 
-    Exits with 0 if the builds are equal, with 1 if they differ, and with 2 for an error, as diff
-    does. The version of shadergen that wrote them does not count. Two user shaders (.glsl), also
-    ones written by hand, are compared pass by pass.
+    Exits with 0 if the builds are equal, with 1 if they differ, and with 2 for an error, as Unix's
+    diff does. Builds that differ only in the version of shadergen count as equal. Two user shaders
+    (.glsl), including hand-written ones, are compared pass by pass.
     """
     from ..build_diff import diff_builds
     from ..player.outline import is_user_shader

@@ -108,9 +108,8 @@ if TYPE_CHECKING:
     type=click.Choice(CHOICES["intermediates"]),
     default="half",
     show_default=True,
-    help="How a user shader stores values between passes, where players have textures of 16-bit "
-    "floats. split: each value as two of them, for output of 10 bits or more; needs compute "
-    "passes.",
+    help="How a user shader stores values between passes: half: one 16-bit float for each value. "
+    "split: two 16-bit floats for each value, for output of 10 bits or more; needs compute passes.",
 )
 @compile_options
 @click.option(

@@ -37,7 +37,7 @@ def print_layers(found: Layers, reference_matches: bool) -> None:
     if found.fused:
         echo(fused_line(found.fused))
     if found.without:
-        echo(f"without GPU passes (constant, or only moved): {few(list(found.without))}")
+        echo(f"no GPU pass computes (constants and data movement): {few(list(found.without))}")
     echo(*lines_of(found, reference_matches))
 
 

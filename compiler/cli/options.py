@@ -139,18 +139,19 @@ def _with_options(
             "--calibrate",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Typical pictures or arrays, for --precision auto. It then also uses fp16 where "
-            "their values leave headroom.",
+            help="Typical pictures or arrays, for --precision auto. With them, auto also uses fp16 "
+            "where their values leave headroom.",
         ),
         click.option(
             "--textures",
             type=click.Choice(CHOICES["textures"]),
             default="auto",
             show_default=True,
-            help="2d: a texture for every four channels; array: one array texture; stacked: one 2D "
-            "texture with the planes of four channels below each other, which one draw writes; "
-            "auto: 2d for inputs and outputs with a single texture layer, stacked where a device "
-            "without compute shaders is predicted to gain, otherwise array.",
+            help="Textures of a tensor, whose planes hold four channels each. 2d: a 2D texture for "
+            "each plane. array: one array texture, a layer for each plane. stacked: one 2D texture "
+            "with the planes below each other, written by one draw. auto: 2d for inputs and "
+            "outputs of one plane; stacked on devices without compute shaders, where predicted to "
+            "be faster; otherwise array.",
         ),
         click.option(
             "--stage",
@@ -158,8 +159,8 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Shader stage; compute needs GLSL 310 and a --device with compute shaders. With "
-            "--target mpv, compute passes write up to 16 channels; fragment is the default there "
-            "without a --device.",
+            "--target mpv, compute passes write up to 16 channels, and the default without a "
+            "--device is fragment.",
         ),
         click.option(
             "--fetch",

@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     "--overlap",
     type=click.IntRange(min=0),
     metavar="PIXELS",
-    help="Overlap of tiles, which are blended: an approximation. By default, what the exact result "
-    "needs.",
+    help="Overlap of tiles, which are blended: an approximation. By default, tiles overlap as "
+    "far as the exact result needs.",
 )
 @click.option(
     "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."
@@ -210,7 +210,7 @@ def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
     if input.is_dir() or {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
         raise ShadergenError(
             "SG0605",
-            f"a user shader does not run on '{input}' to make '{output}'",
+            f"a user shader cannot turn '{input}' into '{output}'",
             supported="a picture, or a video",
         )
     if input.suffix.lower() in VIDEOS:

@@ -85,8 +85,9 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
     "compiled from. FFmpeg's libplacebo filter renders user shaders.",
 )
 @runtime_options(
-    "auto: what --device asks for; without --device, the first one installed. Of several devices, "
-    "only those of the runtime are verified. webgpu without --device: --device webgpu."
+    "auto: what --device asks for; without --device, the first one installed. With several "
+    "devices, only the builds for this runtime are verified. webgpu without --device means "
+    "--device webgpu."
 )
 @click.option(
     "--layers",
@@ -104,7 +105,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
     "--bisect",
     "bisecting",
     is_flag=True,
-    help="Find what makes a wrong output wrong, and options that avoid it.",
+    help="Find the cause of a wrong output, and options that avoid the fault.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
@@ -191,7 +192,7 @@ def _check_operands(model: Path, build: Path | None) -> None:
         raise ShadergenError(
             "SG0301",
             f"'{model}' is a {kind}, not a model",
-            why=f"a {made} holds no model to compare it with",
+            why=f"a {made} does not hold the model that it was compiled from",
             help=f"name the model too: shadergen verify MODEL --build {model}",
         )
     for name in ("runtime", "adapter"):

@@ -74,10 +74,10 @@ def view(
     adapter: str,
     **flags: Any,
 ) -> None:
-    """Run a BUILD, or a MODEL compiled for it, and write every channel of every layer as pictures.
+    """Run a BUILD or a MODEL, and write every channel of every layer as pictures.
 
-    INPUT is a picture, an .npz with arrays named after the inputs, or one .npy; without it, inputs
-    are random. A BUILD takes no options of the compiler.
+    INPUT is a picture, an .npz with arrays named after the inputs, or one .npy; without INPUT,
+    inputs are random. A MODEL is compiled first; a BUILD takes no options of the compiler.
     """
     from ..driver import compile_model
     from ..extras import pillow

@@ -212,8 +212,8 @@ def _loaded(verified: Verification, variant: str, option: str) -> Build:
         sizes = "x".join(str(n) for n in build.sizes.values.values())
         raise ShadergenError(
             "SG0301",
-            f"{option} looks into a dynamic build at its default size, {sizes}",
+            f"{option} looks into a dynamic build at its initial size, {sizes}",
             why="the inputs have another size",
-            help="--input-size dynamic:HxW sets the default size",
+            help="--input-size dynamic:HxW sets the initial size",
         )
     return sized

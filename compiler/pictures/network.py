@@ -259,8 +259,8 @@ class PictureNetwork:
                 exact.append(f"{tiles}, which give the network's result on the whole picture")
             elif network.kind == "classes":
                 changes.append(
-                    f"{tiles}; of the {self._overlap} pixels that they share, each has the class "
-                    "of the nearer tile: an approximation, seams may show"
+                    f"{tiles}, overlapping by {self._overlap} pixels; these take the class of the "
+                    "nearer tile: an approximation, seams may show"
                 )
             else:
                 changes.append(
@@ -271,9 +271,9 @@ class PictureNetwork:
             own = plan.rows.size, plan.columns.size
             to = own[0] + extended[0], own[1] + extended[1]
             changes.append(
-                f"the last pixels of {own[0]}x{own[1]} were repeated to {to[0]}x{to[1]}, which the "
-                "build takes; the result was cut to the picture, and may differ near these sides "
-                "from that of a build for this size"
+                f"the last pixels of {own[0]}x{own[1]} were repeated to {to[0]}x{to[1]}, the size "
+                "of the build, and the result was cut; near the repeated pixels, the result may "
+                f"differ from that of a build for {own[0]}x{own[1]}"
             )
         return tuple(exact), tuple(changes)
 

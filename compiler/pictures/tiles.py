@@ -83,7 +83,7 @@ def single(size: int, tile: int, result: int, scale: tuple[int, int] | None = No
         raise ShadergenError(
             "SG0605",
             f"a picture with a side of {size} pixels is too small for the network",
-            why=f"it makes {result} pixels of {tile}, and none of {size}",
+            why=f"from {tile} pixels the network makes {result}, from {size} none",
             supported=f"at least {least} pixels to this side",
         )
     kept = slice(0, result - cut)

@@ -176,7 +176,7 @@ class _Video:
             return stated
         space = BT709 if frame.height > HD[0] or frame.width >= HD[1] else BT601
         name = "BT.709" if space == BT709 else "BT.601"
-        self._note(f"the video states no colour space: taken as {name}, as players do at its size")
+        self._note(f"the video states no colour space: taken as {name}, as players do at this size")
         return space
 
     def _open(self, frame: Any, made: Any) -> None:

@@ -104,7 +104,7 @@ def verify_user_shader(
     wanted = to_pixels(np.asarray(result, np.float64), own.row, own.column)
     if wanted.shape != shown.shape:
         sizes = [f"{each.shape[0]}x{each.shape[1]}" for each in (frame, shown, wanted)]
-        raise _other(shader, f"of {sizes[0]} pixels it makes {sizes[1]}, the model {sizes[2]}")
+        raise _other(shader, f"from {sizes[0]}, it makes {sizes[1]}, but the model {sizes[2]}")
     share = _strength(text)
     if share != 1:
         wanted = share * wanted + (1 - share) * exact
@@ -167,7 +167,7 @@ def _ports(graph: Graph, shader: Path) -> tuple[Input, Output]:
         raise ShadergenError(
             "SG0605",
             f"'{shader}' cannot be verified with this model",
-            why=f"the model has {numbers}, and a picture is one of each",
+            why=f"the model has {numbers}; a user shader has one of each",
             help="choose them with --inputs and --outputs; networks of chroma and luma cannot be "
             "verified",
         )
@@ -215,7 +215,7 @@ def _check_stage(hook: str, shader: Path) -> None:
         raise ShadergenError(
             "SG0605",
             f"'{shader}' cannot be verified",
-            why=f"it replaces {hook}, whose numbers are not those of FFmpeg's frames",
+            why=f"it replaces {hook}, and FFmpeg's frames do not hold the values of {hook}",
             supported=", ".join(COMPARABLE),
         )
 
@@ -240,5 +240,5 @@ def _other(shader: Path, why: str) -> ShadergenError:
         "SG0605",
         f"'{shader}' is not a user shader of this model",
         why=why,
-        help=f"if it is the right model: {SAME_OPTIONS}",
+        help=f"if the model is right, {SAME_OPTIONS}",
     )

@@ -164,7 +164,7 @@ def _steps(
             before.append(f"setparams=colorspace={'bt709' if is_hd else 'smpte170m'}")
             name = "BT.709" if is_hd else "BT.601"
             notes.append(
-                f"the video states no colour space: taken as {name}, as players do at its size"
+                f"the video states no colour space: taken as {name}, as players do at this size"
             )
     height, width = plan.size
     odd = height % 2, width % 2

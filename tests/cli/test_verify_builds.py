@@ -55,7 +55,7 @@ def test_a_build_whose_shader_was_edited_differs(shadergen, tmp_path):
     ran = shadergen("verify", ESPCN, "--build", tmp_path / "b", *NUMPY)
     assert ran.code == 1
     assert "DIFFERS FROM numpy" in ran.out
-    assert "the options of compile are not kept: give those that change" in ran.out
+    assert "repeat the options of compile that change what the model computes" in ran.out
     assert "--layers names" not in ran.out  # it does not go with --build
 
 

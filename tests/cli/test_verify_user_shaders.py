@@ -70,7 +70,7 @@ def test_a_user_shader_that_was_edited_differs(shadergen, tmp_path, ffmpeg):
     ran = shadergen("verify", model, "--build", shader)
     assert ran.code == 1
     assert "DIFFERS FROM onnxruntime" in ran.out
-    assert "the options of compile are not kept" in ran.out
+    assert "repeat the options of compile that change what the model computes" in ran.out
 
 
 @pytest.mark.gl
@@ -134,12 +134,12 @@ def test_other_models_and_stages_are_refused(shadergen, tmp_path, monkeypatch):
     chroma, of_chroma = tmp_path / "chroma.glsl", save(chroma_from_luma(), tmp_path)
     compile_model(of_chroma, chroma, Options(package="mpv", luma="luma"))
     ran = shadergen("verify", of_chroma, "--build", chroma)
-    assert "it replaces CHROMA, whose numbers are not those of FFmpeg's frames" in ran.err
+    assert "it replaces CHROMA, and FFmpeg's frames do not hold the values of CHROMA" in ran.err
     linear = tmp_path / "linear.glsl"
     linear.write_text("//!HOOK LINEAR\n//!BIND HOOKED\nvec4 hook() { return vec4(0.5); }\n")
     model = save(denoiser(), tmp_path)
     ran = shadergen("verify", model, "--build", linear)
-    assert "it replaces LINEAR, whose numbers are not those of FFmpeg's frames" in ran.err
+    assert "it replaces LINEAR, and FFmpeg's frames do not hold the values of LINEAR" in ran.err
     ran = shadergen("verify", model, "--build", shader, "--input-range", "-1:1")
     assert "are not a picture" in ran.err
     ran = shadergen("verify", model, "--build", shader, "--runtime", "gles")
