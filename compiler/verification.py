@@ -163,8 +163,8 @@ def verifying(
         options: of the compilation.
         reference: see :func:`~.references.choose_reference`.
         seed: of the random inputs.
-        given: inputs to use instead, by name, in the model's own shapes; they also say what
-            sizes the model and the options leave open.
+        given: inputs to use instead, by name, in the model's own shapes; they also set the
+            dynamic sizes that the options do not set.
         progress: called with the name of each step.
         runtime: of ``RUNTIMES``: with several devices, only the builds that run on it; "auto" is
             all of them.

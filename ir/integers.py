@@ -26,7 +26,7 @@ LONGEST_SHIFT = 31  # that the GPU's integers know
 
 
 def is_integer(dtype: DType) -> bool:
-    """Whether a type is of whole numbers; truth values are not."""
+    """Whether a type is of whole numbers; booleans are not."""
     return dtype not in ("float32", "bool")
 
 

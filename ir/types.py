@@ -13,7 +13,7 @@ A tensor may have any rank. A :class:`Layout` places it, in one of two ways:
   of the tensor, fill the texture row by row and layer by layer. Unused lanes and texels are
   undefined; nothing reads them.
 
-Integers and truth values are stored as floats: exact while their size is at most 2^24.
+Integers and booleans are stored as floats: exact while their size is at most 2^24.
 """
 
 from __future__ import annotations

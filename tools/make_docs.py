@@ -237,7 +237,7 @@ def _shown(command: str) -> list[click.Option]:
 
 
 def _row(p: click.Option) -> tuple[str, str, str]:
-    value = names(getattr(p.type, "choices", ()))
+    value = "" if p.metavar else names(getattr(p.type, "choices", ()))
     if not value and not p.is_flag:
         value = code(p.metavar or p.type.name.upper())
     if isinstance(p.show_default, str):

@@ -99,7 +99,7 @@ class Card {
     } catch (error) {
       if (mine !== this.#turn) return;
       this.#opening = null;
-      this.state.textContent = "It does not run in this browser. The pictures were computed when this page was made.";
+      this.state.textContent = "This network does not run in this browser. The pictures were computed when this page was made.";
       this.say(error);
     } finally {
       if (mine === this.#turn) this.meter.hidden = true;

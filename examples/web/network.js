@@ -134,7 +134,7 @@ export class Network {
     return { columns: one.tiles, rows: other.tiles, frame, size: frame, result: given, note };
   }
 
-  /** Return those of a width and height that the build leaves open. */
+  /** Return the given height and width, without the sizes that the build fixes. */
   #sizes(all) {
     const names = (this.build.sizes?.parameters ?? []).map(({ name }) => name);
     return Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)));

@@ -33,7 +33,7 @@ class Resources:
         self._build = build
         self.device = device
         self.objects = Objects(gl)
-        self.sized = Objects(gl)  # the textures whose sizes the build may leave open
+        self.sized = Objects(gl)  # the textures whose sizes may be dynamic
         self.textures: dict[str, tuple[int, ...]] = {}
         external = (t.name for t in build.textures.values() if t.is_external)
         self.matrices: dict[str, Any] = {name: (ctypes.c_float * MATRIX)() for name in external}

@@ -151,7 +151,7 @@ function checkSpan(values, { name, range }) {
   });
 }
 
-/** Refuse what an input of integers or truth values cannot take exactly. */
+/** Refuse what an input of integers or booleans cannot take exactly. */
 function checkIntegers(values, { name, dtype }) {
   if (!values.every((v) => v === Math.round(v))) {
     throw new ShadergenError("SG0605", `input '${name}' is of ${dtype}, the array holds fractions`);

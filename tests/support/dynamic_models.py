@@ -1,4 +1,4 @@
-"""Networks and kernels whose sizes a build can leave open: see ``dynamic_net``."""
+"""Networks and kernels with dynamic sizes: see ``dynamic_net``."""
 
 from __future__ import annotations
 

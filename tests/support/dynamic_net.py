@@ -1,7 +1,7 @@
-"""Make small image-to-image networks whose sizes a build can leave open, as ONNX models.
+"""Make small image-to-image networks with dynamic sizes, as ONNX models.
 
 ``MODELS`` maps a name to a function that makes the model. The input is called x, of shape 1x3xHxW
-with H and W open, the output y.
+with H and W dynamic, the output y.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ shapes, ``importing`` walks the nodes and builds the graph. ``ops`` has a handle
 the import: graph tensors, known arrays, lists of them.
 
 Everything is computed in float32: float16, bfloat16 and float64 weights are converted, inputs of
-those types are declared float32. Integers and truth values keep their types and are exact up to
+those types are declared float32. Integers and booleans keep their types and are exact up to
 2^24 (``ir.integers``); constants are computed in their own type. ``read.narrow_types`` has the
 narrower types.
 """

@@ -1,4 +1,4 @@
-// Sizes that a build leaves open, and the integers that are expressions of them.
+// Dynamic sizes, and the integers that are expressions of these sizes.
 
 #ifndef SHADERGEN_SIZES_HPP
 #define SHADERGEN_SIZES_HPP

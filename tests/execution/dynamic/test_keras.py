@@ -1,4 +1,4 @@
-"""Keras models whose sizes a build leaves open, against what Keras computes at each size."""
+"""Keras models with dynamic sizes, against what Keras computes at each size."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         small(node("Add", "x", "i"), {"i": np.array([1])}),
         "error[SG0105]: operands of Add differ in type: float32, int64",
     ),
-    "sum of truth values": (
+    "sum of booleans": (
         small([node("Less", "x", "x", outputs=("m",)), node("Add", "m", "m")]),
         "error[SG0105]: input 0 of Add is a tensor of bool\n"
         "  --> model.onnx: node y (Add), inputs 1x3x6x5, 1x3x6x5\n"

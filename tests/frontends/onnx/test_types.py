@@ -1,4 +1,4 @@
-"""Integers, truth values and casts, against ONNX's reference implementation and numpy."""
+"""Integers, booleans and casts, against ONNX's reference implementation and numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that a build leaves open: expressions, constraints, and playing at one size and another."""
+"""Dynamic sizes: expressions, constraints, and runs at different sizes."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Config:
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return a truth value; null is false, as Keras has it."""
+        """Return a boolean; null is false, as Keras has it."""
         value = truth(self.entries.get(key, default) or False)
         if value is None:
             self.malformed(key, "true or false, or 1 or 0")

@@ -46,7 +46,7 @@ def read_input(spec: LayerSpec, data_format: str, request: Request, alone: bool 
     Args:
         spec: the layer that stands for it.
         data_format: of the model: tells which axes of an image are height and width.
-        request: its sizes fill those that the file leaves open.
+        request: its sizes fill those that the file does not declare.
         alone: whether the model has no other input.
 
     Raises:

@@ -78,7 +78,7 @@ def binary(of_floats: str, of_integers: Binary) -> Handler:
 
 
 def comparison(text: str) -> Handler:
-    """A formula of two tensors of one type whose result is a truth value."""
+    """A formula of two tensors of one type whose result is a boolean."""
 
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
@@ -91,7 +91,7 @@ def comparison(text: str) -> Handler:
 
 
 def logical(text: str) -> Handler:
-    """A formula of truth values, given as 0 and 1."""
+    """A formula of booleans, given as 0 and 1."""
 
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)

@@ -29,7 +29,7 @@ def read_input(
     Args:
         info: its declaration.
         axes: of height and width, where the graph tells.
-        request: its sizes fill those that the file leaves open.
+        request: its sizes fill those that the file does not declare.
         declared: takes note of the shape.
 
     Raises:
