@@ -108,7 +108,7 @@ if TYPE_CHECKING:
     type=click.Choice(CHOICES["intermediates"]),
     default="half",
     show_default=True,
-    help="How a user shader stores values between passes: half: one 16-bit float for each value. "
+    help="How a user shader stores values between passes. half: one 16-bit float for each value. "
     "split: two 16-bit floats for each value, for output of 10 bits or more; needs compute passes.",
 )
 @compile_options

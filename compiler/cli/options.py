@@ -111,7 +111,7 @@ def _with_options(
             "(gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
             "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
             "shadergen doctor --save. A list has commas between the profiles. With --target mpv, "
-            "a family of GPUs: it chooses the stage and the render targets of each pass.",
+            "a family of GPUs, which decides the stage and the render targets of each pass.",
         ),
         click.option(
             "--glsl",
@@ -125,7 +125,7 @@ def _with_options(
             default="highp",
             show_default=True,
             help="Arithmetic and storage: fp32, fp16, or chosen for each layer. highp is fp32, "
-            "mediump is fp16, auto uses fp16 where no value can overflow it and the estimated "
+            "mediump is fp16, auto uses fp16 where no value can overflow and the estimated "
             "error of the outputs stays small.",
         ),
         click.option(
