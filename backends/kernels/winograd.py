@@ -36,7 +36,7 @@ from .fragment_blocks import may_draw_blocks
 from .program_keys import convolution_key, reduced
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
-from .winograd_expansion import expand, three_steps, tiles_and_shuffle, tiles_in_place
+from .winograd_expansion import expand, is_in_place, three_steps, tiles_and_shuffle, tiles_in_place
 from .winograd_strips import NO_ROOM, choices_in_strips, lower_strips
 from .winograd_tiles import lower_tiles, lower_tiles_in_place
 from .winograd_transforms import PATCH_ROW, lower_transform, patch_rows
@@ -64,16 +64,17 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
         return
     opened, node = node, at_default(node)
     dynamic = node is not opened
-    if dynamic and target.winograd == "auto":
-        return  # maps of patches are many times as high: of their own accord they limit no sizes
     if refusal(node, target):
         return
     for name, tile in TILES_OF.items():
         if target.winograd not in ("auto", name):
             continue
         found = _in_tiles(node, tile, target)
-        if isinstance(found, str) or (dynamic and not _fits_sizes(node, tile, target)):
+        if isinstance(found, str):
             continue
+        if dynamic and (target.winograd == "auto" or not _fits_sizes(node, tile, target)):
+            # Maps of patches are many times as high: of their own accord they limit no sizes.
+            found = [choice for choice in found if is_in_place(choice)]
         yield from found
 
 

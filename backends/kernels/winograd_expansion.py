@@ -55,12 +55,17 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
         if isinstance(steps, str):
             raise InternalError(f"{node.name}: {steps}")
         return steps
-    if node.choice.weights == "constants":
+    if is_in_place(node.choice):
         return (tiles_in_place(node, node.choice),)
     found = three_steps(node, node.choice, target)
     if found is None:
         raise InternalError(f"{node.name}: its maps of patches have no room")
     return found
+
+
+def is_in_place(choice: Choice) -> bool:
+    """Whether a choice of tiles is one kernel in the compute stage, without maps of patches."""
+    return choice.stage == "compute" and choice.weights == "constants"
 
 
 def tiles_in_place(node: Node, choice: Choice) -> Node:

@@ -270,3 +270,38 @@ def test_tiles_that_open_sizes_have_no_room_for_are_left_out(tiles: str, tmp_pat
     options = {"device": "gles31-min", "winograd": tiles, "dynamic": (256, 384)}
     build = build_of(MODELS["espcn"](), tmp_path, **options)
     assert build.sizes is not None
+
+
+def residual_block(net: Net) -> str:
+    first = net("Relu", net.conv("x", 3, 6, 3))
+    again = net("Add", net("Tanh", net.conv(first, 6, 6, 3)), first)
+    return net.conv(again, 6, 5, 3, pads=[0, 2, 1, 0])
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("model", [residual_block, "unet"])
+def test_tiles_in_one_kernel_are_right_at_every_size(
+    model: Any, tmp_path: Path, context: HeadlessContext
+) -> None:
+    proto = MODELS[model]() if isinstance(model, str) else network(model)
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    options = {"device": "gles32-desktop", "winograd": "2x2", "weights": "constants"}
+    build = build_of(proto, tmp_path, dynamic=(64, 96), **options)
+    tiled = [p for p in build.passes if p.kernel == "winograd convolution"]
+    assert len(tiled) >= 3
+    with Runner(build, context) as runner:
+        for height, width in set(SIZES) - REFUSED.get(str(model), set()):
+            runner.resize(height=height, width=width)
+            assert difference(runner, session, (height, width)) < 1e-4, (height, width)
+
+
+def test_families_choose_tiles_in_one_kernel_without_being_asked(tmp_path: Path) -> None:
+    """They limit no sizes: a tile is an invocation, and there are no maps of patches."""
+    wide = network(lambda net: net("Relu", net.conv("x", 16, 16, 3)), (1, 16, 360, 640))
+    sizes = {}
+    for winograd in ("auto", "off"):
+        build = build_of(wide, tmp_path / winograd, device="amd-rdna", winograd=winograd)
+        sizes[winograd] = bounds(build)
+        used = "winograd convolution" in {p.kernel for p in build.passes}
+        assert used == (winograd == "auto")
+    assert sizes["auto"] == sizes["off"]
