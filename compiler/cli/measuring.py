@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, few
 from .help import command
 from .options import is_given, measuring_options, runtime_options
 from .output import (
@@ -52,7 +52,10 @@ DEAREST = 10  # passes of a build in the table
     help="Draw latency and passes as .svg or .png.",
 )
 @measuring_options(
-    "build", 50, "Stop measuring frames after N seconds; by default 60 for user shaders."
+    "build",
+    50,
+    "Stop measuring frames after N seconds, compilation not counted; by default 60 for user "
+    "shaders.",
 )
 @click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
 @runtime_options("auto: the first one installed that all builds have shaders for.")
@@ -123,7 +126,14 @@ def _bench_user_shaders(
         if is_given(name):
             flag = "--" + name.replace("_", "-")
             raise ShadergenError("SG0301", f"{flag} is not supported with user shaders")
-    if not all(map(is_user_shader, shaders)):
+    if other := next((path for path in shaders if not is_user_shader(path)), None):
+        if other.is_file():
+            raise ShadergenError(
+                "SG0301",
+                f"'{other}' is neither a user shader (.glsl) nor a build",
+                why="bench makes its own frames",
+                help="--size HxW sets their size",
+            )
         raise ShadergenError(
             "SG0301",
             "builds and user shaders cannot be compared",
@@ -146,9 +156,11 @@ def _bench_user_shaders(
     for f in found:
         result = "x".join(map(str, f.size))
         name = f.name or "plain scaling"
-        times = (short_text(f.first), short_text(f.frame))
+        times = (short_text(f.first), "-" if f.frame is None else short_text(f.frame))
         table.add_row(name, result, str(f.passes), *times, str(f.frames))
     print_table(table)
+    if short := [f.name or "plain scaling" for f in found if f.frame is None]:
+        echo(f"{few(short)}: too few frames; give more --seconds")
 
 
 def _size(text: str | None) -> tuple[int, int]:

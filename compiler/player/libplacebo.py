@@ -6,12 +6,13 @@ import re
 import shutil
 import subprocess
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ShadergenError
+from ...records import dataclass
 from .outline import SUFFIX
 
 if TYPE_CHECKING:
@@ -102,15 +103,50 @@ def run_filter(
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ShadergenError(
-                "SG0607",
-                "FFmpeg did not finish the picture",
-                why=f"{PATIENCE} s have passed",
-            ) from None
+            raise unfinished() from None
     said = run.stderr.decode(errors="replace").strip()
     if run.returncode or said:  # a shader that is refused is skipped, and FFmpeg succeeds
         raise failure(said, run.returncode)
     return run.stdout
+
+
+@dataclass(frozen=True)
+class Running:
+    """FFmpeg at work.
+
+    Attributes:
+        process: its standard output is text.
+        log: its standard error.
+    """
+
+    process: subprocess.Popen[str]
+    log: IO[bytes]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of its standard output as they come."""
+        assert self.process.stdout is not None
+        yield from self.process.stdout
+
+    def said(self) -> str:
+        """Return its standard error up to now."""
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+
+@contextmanager
+def running(command: Sequence[str], folder: str) -> Iterator[Running]:
+    """Start FFmpeg in a folder; afterwards it has ended, or is made to."""
+    with TemporaryFile("a+b") as log:  # so that reading does not move where FFmpeg writes
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, cwd=folder, text=True
+        )
+        try:
+            yield Running(process, log)
+        finally:
+            process.kill()
+            assert process.stdout is not None
+            process.stdout.close()
+            process.wait()
 
 
 @contextmanager
@@ -149,6 +185,12 @@ def ffmpeg(program: str = "ffmpeg") -> str:
             help=INSTALL,
         )
     return path
+
+
+def unfinished() -> ShadergenError:
+    """Return the error of an FFmpeg that took too long for a picture."""
+    why = f"{PATIENCE} s have passed"
+    return ShadergenError("SG0607", "FFmpeg did not finish the picture", why=why)
 
 
 def failure(said: str, code: int) -> ShadergenError:

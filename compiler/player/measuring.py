@@ -1,36 +1,44 @@
-"""Times of user shaders in FFmpeg's libplacebo filter."""
+"""Times of user shaders in FFmpeg's libplacebo filter.
+
+One run of FFmpeg renders frame after frame, and each frame says when it is done. So neither the
+start of FFmpeg nor the compilation of the shader is part of any frame but the first.
+"""
 
 from __future__ import annotations
 
 import time
-from functools import partial
+from contextlib import closing
+from itertools import pairwise
+from statistics import median
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from ...records import dataclass
-from .libplacebo import run_filter
+from .libplacebo import DEVICE, PATIENCE, failure, ffmpeg, filter_steps, running, unfinished
 from .outline import outline, read_shader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
 VIDEO, VIDEO_OF_RGB = "yuv420p", "gbrp"  # FFmpeg's formats of what is measured
-REPEATS = 3  # of a measurement, the least of which counts: other programs run, too
 SECONDS = 60.0  # for all measurements
-FEW = 10  # frames: with fewer, fewer repeats are better
-SHORTEST = 0.1  # milliseconds of a frame, with its upload and download
+FEWEST = 5  # frames that say how long one takes: other programs run, too
+# Print a line for each frame as it comes from the filter.
+REPORTS = "metadata=mode=add:key=frame:value=1,metadata=mode=print:file=-:direct=1"
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Milliseconds of a user shader in FFmpeg, start and compilation apart.
+    """Milliseconds of a user shader in FFmpeg.
 
     Attributes:
         name: the file; empty for the player's own scaling to the same size.
         passes: how many ran.
         size: height and width of the result.
-        first: until the first frame is there.
-        frame: of each further frame, with its upload and download.
+        first: until the first frame is there, with start and compilation.
+        frame: the median of the further frames, each with its upload and download; None if the time
+            was too short for enough of them.
         frames: how many further frames were measured.
     """
 
@@ -38,7 +46,7 @@ class Frames:
     passes: int
     size: tuple[int, int]
     first: float
-    frame: float
+    frame: float | None
     frames: int
 
 
@@ -55,9 +63,9 @@ def measure(
         shaders: the files.
         size: height and width of the pictures.
         frames: how many to measure at most.
-        seconds: for all measurements, in equal parts. Each has one frame at least, after the
-            player has compiled the shader, however long that takes.
-        progress: called with the name of what is measured next, and about how long it takes.
+        seconds: for all measurements, in equal parts. The part of each begins with its first
+            frame, after the player has compiled the shader, however long that takes.
+        progress: called with the name of what is measured, and how far it is.
 
     Raises:
         ShadergenError: SG0101, SG0605 for files, SG0607 where FFmpeg cannot do it.
@@ -70,63 +78,79 @@ def measure(
         wanted[shader, plan.size, pixels] = plan.passes
     found: list[Frames] = []
     for (each, result, pixels), passes in wanted.items():
-        once = partial(_elapsed, each, pixels, size, result)
         name = "plain scaling" if each is None else str(each)
-        times = _times(once, frames, seconds / len(wanted), partial(_named, progress, name))
+
+        def tell(step: str, name: str = name) -> None:
+            progress(f"{name} in FFmpeg: {step}")
+
+        with closing(_arrivals(each, pixels, size, result, frames + 1)) as arrivals:
+            times = _times(arrivals, frames, seconds / len(wanted), tell)
         found.append(Frames("" if each is None else name, passes, result, *times))
     return found
 
 
-def _named(progress: Callable[[str], None], name: str, step: str) -> None:
-    progress(f"{name} in FFmpeg: {step}")
-
-
 def _times(
-    once: Callable[[int], float], frames: int, seconds: float, progress: Callable[[str], None]
-) -> tuple[float, float, int]:
-    """Measure within a time, but one frame at least.
+    arrivals: Iterator[float], frames: int, seconds: float, progress: Callable[[str], None]
+) -> tuple[float, float | None, int]:
+    """Measure frames within a time.
 
     Args:
-        once: runs FFmpeg with so many frames, and returns the milliseconds.
+        arrivals: seconds from the start of FFmpeg until each frame is done.
         frames: how many to measure at most.
-        seconds: to take.
+        seconds: to take, from the first frame on.
         progress: called with each step.
 
     Returns:
-        Milliseconds of the first frame, with start and compilation, and of each of the others; and
-        how many others there were.
+        Milliseconds of the first frame, and of each of the others if there are enough of them; and
+        how many others there are.
     """
-    ends = time.perf_counter() + seconds
     progress("compiling")
-    first = once(1)
-    progress(f"about {first / 1e3:.0f} s")
-    number, elapsed = 1, once(2)
-    frame = max(elapsed - first, SHORTEST)
-    rest = (ends - time.perf_counter()) * 1e3
-    for repeats in range(REPEATS, 0, -1):  # each once with one frame, and once with one and more
-        fitting = int((rest / repeats - 2 * first) / frame)
-        if fitting >= min(frames, FEW):
+    done: list[float] = []
+    for at in arrivals:
+        done.append(at)
+        progress(f"frame {len(done)} of {frames + 1}")
+        if len(done) > frames or at - done[0] >= seconds:
             break
-    if fitting > number or fitting == frames:
-        number, elapsed = min(fitting, frames), float("inf")
-        progress(f"about {repeats * (2 * first + number * frame) / 1e3:.0f} s")
-        for _ in range(repeats):
-            first, elapsed = min(first, once(1)), min(elapsed, once(1 + number))
-            if time.perf_counter() > ends:
-                break
-    return first, max(0.0, elapsed - first) / number, number
+    each = [(after - before) * 1e3 for before, after in pairwise(done)]
+    enough = len(each) >= min(FEWEST, frames)
+    return done[0] * 1e3, median(each) if enough else None, len(each)
 
 
-def _elapsed(
+def _arrivals(
     shader: Path | None,
     pixels: str,
     size: tuple[int, int],
     result: tuple[int, int],
     frames: int,
-) -> float:
-    """Return the milliseconds of FFmpeg with so many frames."""
+) -> Generator[float]:
+    """Render frames, and yield the seconds from the start of FFmpeg until each is done.
+
+    Raises:
+        ShadergenError: SG0607.
+    """
     test = f"testsrc2=size={size[1]}x{size[0]}:rate=1000:duration={frames / 1000}"
-    source, sink = ("-f", "lavfi", "-i", test), ("-f", "null", "-")
     started = time.perf_counter()
-    run_filter(shader, source, (pixels, "yuv444p"), result, sink)
-    return (time.perf_counter() - started) * 1e3
+    with filter_steps(shader, (pixels, "yuv444p"), result) as (folder, steps):
+        command = [
+            *(ffmpeg(), "-v", "error", "-nostdin", *DEVICE, "-f", "lavfi", "-i", test),
+            *("-vf", f"{steps},{REPORTS}", "-f", "null", "-"),
+        ]
+        with running(command, folder) as run:
+            clock = Timer(PATIENCE, run.process.kill)
+            clock.start()
+            try:
+                for line in run.lines():
+                    if not line.startswith("frame:"):
+                        continue
+                    clock.cancel()
+                    at = time.perf_counter() - started
+                    if said := run.said().strip():  # the frames pass without the shader
+                        raise failure(said, 0)
+                    yield at
+                code, said = run.process.wait(), run.said().strip()
+            finally:
+                clock.cancel()
+    if time.perf_counter() - started >= PATIENCE and code:
+        raise unfinished()
+    if code or said:
+        raise failure(said, code)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import tempfile
 import time
 from fractions import Fraction
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from ...backends.replacing import replacing_file
 from ...errors import ShadergenError
 from ...records import dataclass
 from ..pictures.video import CODEC, CODECS, HD, QUALITY
-from .libplacebo import DEVICE, failure, ffmpeg, filter_steps
+from .libplacebo import DEVICE, failure, ffmpeg, filter_steps, running
 from .outline import outline, read_shader
 from .pictures import Shown
 
@@ -185,23 +184,15 @@ def _frames(command: Sequence[str], folder: str, source: Path, output: Path) -> 
     Raises:
         ShadergenError: SG0607 when it refuses the shader, SG0501 when it cannot write the video.
     """
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=said, cwd=folder, text=True
-        )
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                name, _, value = line.strip().partition("=")
-                if name == "frame" and value.isdecimal():
-                    _check(said, process.poll())
-                    yield int(value)
-            code = process.wait()
-        finally:
-            process.kill()
-            process.stdout.close()
-            process.wait()
-        text = _check(said, code)
+    with running(command, folder) as run:
+        for line in run.lines():
+            name, _, value = line.strip().partition("=")
+            if name == "frame" and value.isdecimal():
+                _check(run.said(), run.process.poll())
+                yield int(value)
+        code = run.process.wait()
+        text = run.said()
+        _check(text, code)
         if code:
             last = text.strip().splitlines()[-1:] or [f"FFmpeg ends with status {code}"]
             raise ShadergenError(
@@ -212,16 +203,11 @@ def _frames(command: Sequence[str], folder: str, source: Path, output: Path) -> 
             )
 
 
-def _check(said: IO[bytes], code: int | None) -> str:
-    """Return what FFmpeg has said; a damaged frame is no error, a shader that is refused is one.
+def _check(said: str, code: int | None) -> None:
+    """Refuse what FFmpeg has said of the shader; a damaged frame is no error.
 
     Raises:
         ShadergenError: SG0607.
     """
-    place = said.tell()
-    said.seek(0)
-    text = said.read().decode(errors="replace")
-    said.seek(place)
-    if re.search(r"libplacebo|Device creation failed|No such filter", text):
-        raise failure(text, code or 0)
-    return text
+    if re.search(r"libplacebo|Device creation failed|No such filter", said):
+        raise failure(said, code or 0)

@@ -162,10 +162,20 @@ def test_bench_measures_user_shaders_beside_plain_scaling(shadergen, tmp_path):
     plain, own = ran.json
     assert (plain["name"], plain["passes"], plain["size"]) == ("", 0, [72, 128])
     assert (own["name"], own["passes"], own["size"]) == (str(shader), 11, [72, 128])
-    assert own["first"] > 0
+    assert own["first"] > 0 < own["frame"]
     assert plain["frames"] == own["frames"] == 2
-    ran = shadergen("bench", shader, "--seconds", "0", "--size", "36x64", "--json", "-")
-    assert [entry["frames"] for entry in ran.json] == [1, 1]
+
+
+@pytest.mark.gl
+def test_bench_prints_no_time_of_too_few_frames(shadergen, tmp_path):
+    require_ffmpeg()
+    shader = upscaler(shadergen, tmp_path)
+    arguments = ("bench", shader, "--seconds", "0", "--size", "36x64")
+    entries = shadergen(*arguments, "--json", "-").json
+    assert [(entry["frame"], entry["frames"]) for entry in entries] == [(None, 0)] * 2
+    ran = shadergen(*arguments)
+    assert ran.out.rstrip().endswith(f"{shader}: too few frames; give more --seconds")
+    assert [line.split()[-2:] for line in ran.out.splitlines()[2:4]] == [["-", "0"]] * 2
 
 
 def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp_path, gray):
@@ -192,6 +202,9 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
         (tmp_path / "build",): "builds and user shaders cannot be compared",
     }.items():
         assert why in shadergen("bench", shader, *arguments).err
+    ran = shadergen("bench", shader, tmp_path / "a.mkv")
+    assert "a.mkv' is neither a user shader (.glsl) nor a build" in ran.err
+    assert "--size HxW sets their size" in ran.err
     assert "--size is for user shaders" in shadergen("bench", "build", "--size", "3x5").err
     assert not output.exists()
 
