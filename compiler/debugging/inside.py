@@ -20,7 +20,7 @@ from ..ties import find_pick, only_ties
 from .interpreted import interpreted
 from .pixels import difference, worst_pixel
 from .probes import as_map, as_stored, from_map, isolated, probed, run
-from .stored import stored_tensors
+from .stored import determined_elements, stored_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,11 +47,11 @@ class LayerError:
         passes: the positions of its GPU passes in the schedule.
         shape: the logical shape, such as N, C, H, W.
         max_error: the largest absolute error.
-        mean_error: their mean.
+        mean_error: their mean, of the elements that the inputs determine.
         bound: the largest that is accepted.
         pixel: the worst; None without an error.
         tied: whether the tensor holds indices that differ only where scores are equal.
-        errors: all absolute errors.
+        errors: all absolute errors; 0 where kernels may write anything.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Inside:
         self.build = _loaded(verified, variant, option)
         self.runtime = WEBGPU if self.build.requires.wgsl else GLES
         self.stored = stored_tensors(self.compiled)
+        self.determined = determined_elements(self.compiled.graph)
         self.options = verified.options_of(variant)
         self.tolerance = tolerance_of(self.options)
         names = {label(i.name): i.name for i in self.compiled.graph.inputs}
@@ -123,14 +124,15 @@ class Inside:
         return all(e.ok for e in errors)
 
     def compared(self, stored: Stored, got: NDArray[Any], expected: NDArray[Any]) -> LayerError:
-        """Compare a tensor."""
+        """Compare the elements of a tensor that the inputs determine."""
         want = np.asarray(expected, np.float64)
-        finite = np.abs(want[np.isfinite(want)])
+        known = self.determined.get(stored.value, np.broadcast_to(True, want.shape))
+        finite = np.abs(want[known & np.isfinite(want)])
         bound = self.tolerance * max(1.0, float(finite.max(initial=0)))
         if self.build.textures[stored.texture].bits == 8:
             want = want.clip(0, 1)
             bound += UNORM8_STEP
-        error = difference(got, want)
+        error = np.where(known, difference(got, want), 0.0)
         most = float(error.max(initial=0))
         pixel, tied = None, False
         if most > 0:
@@ -138,7 +140,7 @@ class Inside:
         if stored.value.type.dtype != "float32":
             bound = min(bound, 0.5)
             tied = most > bound and self._is_tied(stored, want, got)
-        mean = float(error.mean()) if error.size else 0.0
+        mean = float(error[known].mean()) if known.any() else 0.0
         return LayerError(
             stored.name, stored.layers, stored.kernel, stored.passes, stored.shape, most, mean,
             bound, pixel, tied, error.astype(np.float32),

@@ -9,15 +9,19 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...backends.schedule import label, tensor_of
 from ...ir.dimensions import with_hints
 from ...ir.types import LANES
+from ...passes.placement.kinds import at_default
 from ...records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...ir.graph import Graph, Result
+    from ...ir.graph import Graph, Result, Value
+    from ...ir.ops.base import Mask
     from ..compilation import Compilation
 
 
@@ -82,6 +86,22 @@ def stored_tensors(compiled: Compilation) -> tuple[Stored, ...]:
             )
         )
     return tuple(found)
+
+
+def determined_elements(graph: Graph) -> dict[Value, Mask]:
+    """Return which elements of tensors the inputs determine, at the default sizes.
+
+    Tensors of which all elements are determined are not listed. Kernels write anything to the
+    other elements, such as Winograd tiles beyond the map; nothing that is read depends on them.
+    """
+    found: dict[Value, Mask] = {}
+    for node in graph.nodes:
+        every = (np.broadcast_to(True, with_hints(v.type).shape) for v in node.inputs)
+        known = [found.get(v, mask) for v, mask in zip(node.inputs, every, strict=True)]
+        mask = at_default(node).op.determined(*known)
+        if mask is not None:
+            found[node.results[0]] = mask
+    return found
 
 
 def fused_into(stored: tuple[Stored, ...]) -> dict[str, str]:

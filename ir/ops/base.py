@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_OPERANDS = 16  # textures that a fragment shader can read on every GLES 3.0 device
 Array = NDArray[np.floating[Any]]
+Mask = NDArray[np.bool_]
 
 
 class Op:
@@ -73,6 +74,17 @@ class Op:
 
         With t = Transpose(axes): ``self(t(x), t(y), ...) = t(self.permuted(axes)(x, y, ...))``,
         except for operands that are constants or have a lower rank.
+        """
+        return None
+
+    def determined(self, *known: Mask) -> Mask | None:
+        """Return which elements of the result the operands determine, or None for all of them.
+
+        Kernels may write anything to the others, and no operator that reads the result depends on
+        them.
+
+        Args:
+            known: which elements of each operand are determined.
         """
         return None
 

@@ -13,6 +13,7 @@ from ...records import dataclass
 
 if TYPE_CHECKING:
     from ...ir.nest import Nest
+    from ...ir.ops.base import Mask
     from ...ir.ops.window import Sizes
 
 
@@ -21,8 +22,8 @@ class ConvBlocks(Conv):
     """A convolution in blocks of pixels; each pixel of a block is stored in separate maps.
 
     y[n, (i*across + j)*P + o, r, c] = conv(x)[n, o, r*down + i, c*across + j], where ``block`` is
-    (down, across) and P is O in whole planes; what lies beyond the convolution's result is of no
-    matter.
+    (down, across) and P is O in whole planes. Pixels and channels beyond the convolution's result
+    are arbitrary.
 
     x: (N, C, H, W), w: (O, C/groups, kernel), b: (O,), optional -> (N, down*across*P, rows,
     columns) of blocks.
@@ -40,6 +41,10 @@ class ConvBlocks(Conv):
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
         return pixels_apart(super().reference(x, w, *bias), self.block)
+
+    def determined(self, *known: Mask) -> Any:
+        shape = super().infer(*(TensorType(k.shape) for k in known)).shape
+        return pixels_apart(np.ones(shape, bool), self.block)
 
     def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
         return None

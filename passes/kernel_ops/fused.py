@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ...ir.expr import Compute
     from ...ir.graph import Choice, Value
+    from ...ir.ops.base import Mask
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,20 @@ class Fused(Op):
 
     def reference(self, *inputs: Any) -> Any:
         return self.carry_out(inputs, evaluate_formula, self.kernel.reference)
+
+    def determined(self, *known: Mask) -> Mask | None:
+        x, *others = known[: self.arity]
+        if len(self.prologue) > 1:
+            x = np.concatenate([x] * len(self.prologue), axis=1)
+        found = self.kernel.determined(x, *others)
+        if found is None:
+            return None
+        used = () if self.epilogue is None else variables(self.epilogue)
+        extras = [e.shape for i, e in enumerate(known[self.arity :]) if f"e{i}" in used]
+        found = np.broadcast_to(found, np.broadcast_shapes(found.shape, *extras))
+        for movement in self.store:
+            found = movement.reference(found)
+        return found
 
     def carry_out(self, inputs: Sequence[Any], compute: Compute, kernel: Callable[..., Any]) -> Any:
         """Return the result, given who evaluates formulas and carries the kernel out."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ...ir.indexing import PadMode
     from ...ir.nest import Nest
+    from ...ir.ops.base import Mask
     from ...ir.ops.window import Sizes
 
 TAPS = 3  # of the kernels, along each axis
@@ -128,6 +129,17 @@ def transformed_taps(taps: NDArray[np.floating], tile: int, dtype: DTypeLike) ->
     return result
 
 
+def sums_of_known(known: Mask, factors: NDArray[np.floating]) -> Mask:
+    """Return which sums of terms have determined terms only.
+
+    Args:
+        known: which terms are determined, (..., terms).
+        factors: of the terms in each sum, (sums, terms); a term with the factor 0 does not count.
+    """
+    found: Mask = ~(~known @ (factors != 0).T)
+    return found
+
+
 class Tiled:
     """Base of operators on Winograd tiles of ``tile`` x ``tile`` results."""
 
@@ -175,14 +187,35 @@ class Cut(Tiled):
             enlarged=self.enlarged,
         )
 
+    def padded(self, x: TensorType) -> tuple[int, int]:
+        """Return the height and width of the padded map."""
+        top, left, bottom, right = self.pads
+        _, _, height, width = self.conv.seen(x).shape
+        return height + top + bottom, width + left + right
+
+    def tiles(self, x: TensorType) -> tuple[int, int]:
+        """Return how many tiles there are down and across the convolution's result."""
+        height, width = self.padded(x)
+        return -(-(height - TAPS + 1) // self.tile), -(-(width - TAPS + 1) // self.tile)
+
+    def known_lines(self, tiles: int, size: int) -> Mask:
+        """Return which lines of transformed patches read the padded map alone, (tiles, k).
+
+        Args:
+            tiles: along an axis.
+            size: of the padded map along this axis.
+        """
+        read = np.arange(tiles)[:, None] * self.tile + np.arange(self.patch)
+        return sums_of_known(read < size, of_patch(self.tile))
+
 
 @dataclass(frozen=True)
 class WinogradPatches(Cut, Op):
     """Cut a padded map into overlapping patches and transform each: B' d B.
 
     Patch (i, j) begins at (i*tile - top, j*tile - left). Padding and enlargement are the
-    convolution's (``ops.Conv``). Elements that the last patches read beyond are arbitrary, but
-    finite.
+    convolution's (``ops.Conv``). Elements that the last patches read beyond the padded map are
+    arbitrary, but finite; so are patches beyond the last tile.
 
     x: (N, C, H, W) -> (N, C, rows*k*k, columns), as many rows and columns as there are tiles, or
     more.
@@ -195,15 +228,6 @@ class WinogradPatches(Cut, Op):
     pad_mode: PadMode = "constant"
     pad_value: float = 0.0
     enlarged: Sizes = (1, 1)
-
-    def tiles(self, x: TensorType) -> tuple[int, int]:
-        """Return how many tiles there are down and across the convolution's result."""
-        top, left, bottom, right = self.pads
-        _, _, height, width = self.conv.seen(x).shape
-        return (
-            -(-(height + top + bottom - TAPS + 1) // self.tile),
-            -(-(width + left + right - TAPS + 1) // self.tile),
-        )
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.rank == 4, f"patches of a tensor of rank {x.rank}")
@@ -228,11 +252,21 @@ class WinogradPatches(Cut, Op):
         b = of_patch(m).astype(x.dtype)
         patches = np.lib.stride_tricks.sliding_window_view(x, (k, k), (2, 3))
         patches = patches[:, :, : down * m : m, : across * m : m]
-        found = (b @ patches @ b.T).reshape(*x.shape[:2], down * across, k * k)
-        whole = np.zeros((*x.shape[:2], self.rows * self.columns, k * k), x.dtype)
-        whole[:, :, : down * across] = found
-        whole = whole.reshape(*x.shape[:2], self.rows, self.columns, k * k).transpose(0, 1, 2, 4, 3)
-        return whole.reshape(*x.shape[:2], self.rows * k * k, self.columns)
+        return self._placed(b @ patches @ b.T)
+
+    def determined(self, *known: Mask) -> Any:
+        x = TensorType(known[0].shape)
+        down, across = map(self.known_lines, self.tiles(x), self.padded(x))
+        lines = down[:, None, :, None] & across[:, None, :]
+        return self._placed(np.broadcast_to(lines, (*x.shape[:2], *lines.shape)))
+
+    def _placed(self, patches: Any) -> Any:
+        """Return a map of patches (N, C, down, across, k, k), with 0 beyond the last tile."""
+        n, c, down, across, k, _ = patches.shape
+        whole = np.zeros((n, c, self.rows * self.columns, k * k), patches.dtype)
+        whole[:, :, : down * across] = patches.reshape(n, c, down * across, k * k)
+        whole = whole.reshape(n, c, self.rows, self.columns, k * k).transpose(0, 1, 2, 4, 3)
+        return whole.reshape(n, c, self.rows * k * k, self.columns)
 
 
 @dataclass(frozen=True)
@@ -273,13 +307,17 @@ class WinogradProducts(TiledConv):
             y += bias[0].reshape(-1, 1, 1, 1) * np.outer(shares, shares).reshape(k2, 1)
         return y.reshape(n, len(w), height, width)
 
+    def determined(self, *known: Mask) -> Any:
+        x, w, *_ = known
+        return x.all(1, keepdims=True).repeat(len(w), 1)
+
 
 @dataclass(frozen=True)
 class WinogradTiles(TiledConv):
     """All three Winograd steps in one; each pixel of a tile is stored in separate maps.
 
     y[n, (i*tile + j)*P + o, r, c] = conv(x)[n, o, r*tile + i, c*tile + j], where P is O in whole
-    planes; what lies beyond the convolution's result is of no matter but finite.
+    planes. Pixels and channels beyond the convolution's result are arbitrary, but finite.
 
     x: (N, C, H, W), w: (O, C, 3, 3), b: (O,), optional -> (N, tile*tile*P, rows, columns) of tiles.
     """
@@ -291,6 +329,10 @@ class WinogradTiles(TiledConv):
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
         return pixels_apart(super().reference(x, w, *bias), (self.tile, self.tile))
+
+    def determined(self, *known: Mask) -> Any:
+        shape = super().infer(*(TensorType(k.shape) for k in known)).shape
+        return pixels_apart(np.ones(shape, bool), (self.tile, self.tile))
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,13 @@ from .winograd import (
     WinogradPatches,
     bias_shares,
     of_result,
+    sums_of_known,
     transformed,
 )
 
 if TYPE_CHECKING:
     from ...ir.indexing import PadMode
+    from ...ir.ops.base import Mask
     from ...ir.ops.window import Sizes
 
 PAIR = 2  # tiles in a row that an invocation multiplies
@@ -58,6 +60,7 @@ class StripPatches(Cut, Op):
     """Cut a padded map into patches and transform each, as ``WinogradPatches`` does.
 
     Position (i, j) of the patch of tile (r, c) is y[n, j*4 + lane, r*k + i, plane*columns + c].
+    Columns beyond the last tile and lanes beyond the last channel are arbitrary, but finite.
 
     x: (N, C, H, W) -> (N, k*4, rows*k, P*columns).
     """
@@ -87,10 +90,18 @@ class StripPatches(Cut, Op):
 
     def reference(self, x: Any) -> Any:
         down, whole = self._cut(TensorType(x.shape))
+        return self._placed(whole.reference(x), down, whole.columns)
+
+    def determined(self, *known: Mask) -> Any:
+        down, whole = self._cut(TensorType(known[0].shape))
+        return self._placed(whole.determined(*known), down, whole.columns)
+
+    def _placed(self, patches: Any, down: int, across: int) -> Any:
+        """Return a map of patches, as WinogradPatches gives it, as a strip."""
         k = self.patch
-        n, c = x.shape[:2]
-        split = whole.reference(x).reshape(n, c, down, k, k, whole.columns)
-        values = split.transpose(0, 1, 2, 3, 5, 4).reshape(n, c, down * k, whole.columns, k)
+        n, c = patches.shape[:2]
+        split = patches.reshape(n, c, down, k, k, across)
+        values = split.transpose(0, 1, 2, 3, 5, 4).reshape(n, c, down * k, across, k)
         return in_strip(values, self.columns)
 
 
@@ -130,16 +141,27 @@ class StripProducts(TiledConv):
         return TensorType((x.shape[0], PAIR * self.planes * LANES, x.shape[2], width))
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
-        k = self.patch
         u = transformed(w, self.tile, np.result_type(x, w))
-        n, o = len(x), len(w)
-        split = out_of_strip(x, self.columns)[:, : w.shape[1]]
-        split = split.reshape(n, w.shape[1], -1, k, self.columns, k)
-        y = np.einsum("ncriqj,ocij->noriqj", split, u)
+        y = np.einsum("ncriqj,ocij->noriqj", self._split(x, w), u)
         if bias:
             shares = np.array(bias_shares(self.tile))
             y += bias[0].reshape(-1, 1, 1, 1, 1) * shares.reshape(-1, 1, 1) * shares
-        groups, rows = -(-o // LANES) // self.planes, y.shape[2] * k
+        return self._placed(y)
+
+    def determined(self, *known: Mask) -> Any:
+        x, w, *_ = known
+        return self._placed(self._split(x, w).all(1, keepdims=True).repeat(len(w), 1))
+
+    def _split(self, x: Any, w: Any) -> Any:
+        """Return the patches in a strip, (N, C, tile rows, k, columns, k)."""
+        k, c = self.patch, w.shape[1]
+        strip = out_of_strip(x, self.columns)[:, :c]
+        return strip.reshape(len(x), c, -1, k, self.columns, k)
+
+    def _placed(self, y: Any) -> Any:
+        """Return products (N, O, tile rows, k, columns, k) in their places, 0 beyond O."""
+        n, o, tile_rows, k, _, _ = y.shape
+        groups, rows = -(-o // LANES) // self.planes, tile_rows * k
         y = np.pad(y, ((0, 0), (0, -o % LANES), *[(0, 0)] * 4))
         # n, g, q, lane, row, pair, h, j -> n, h, q, lane, row, g, j, pair
         apart = y.reshape(n, groups, self.planes, LANES, rows, self.columns // PAIR, PAIR, k)
@@ -178,13 +200,20 @@ class StripRows(Tiled, Op):
         return TensorType((x.shape[0], self.tile * LANES, x.shape[2], planes * self.columns))
 
     def reference(self, x: Any) -> Any:
+        values = self._split(x) @ of_result(self.tile).astype(x.dtype).T
+        return in_strip(values, self.columns)
+
+    def determined(self, *known: Mask) -> Any:
+        return in_strip(sums_of_known(self._split(*known), of_result(self.tile)), self.columns)
+
+    def _split(self, x: Any) -> Any:
+        """Return the rows of products, (N, P'*4, rows*k, columns, k)."""
         k = self.patch
         n, channels, rows, _ = x.shape
         each = channels // (PAIR * LANES)
         apart = x.reshape(n, PAIR, each, LANES, rows, -1, k, self.columns // PAIR)
         apart = apart.transpose(0, 5, 2, 3, 4, 7, 1, 6)
-        values = apart.reshape(n, self.planes * LANES, rows, self.columns, k)
-        return in_strip(values @ of_result(self.tile).astype(x.dtype).T, self.columns)
+        return apart.reshape(n, self.planes * LANES, rows, self.columns, k)
 
 
 @dataclass(frozen=True)

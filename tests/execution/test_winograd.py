@@ -15,10 +15,14 @@ from shadergen.backends.dialects.glsl_es import print_program
 from shadergen.backends.kernels import KernelFamilies, lower, winograd_expansion
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import isolate
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
 from shadergen.ir.ops import Concat, Conv, DepthToSpace, Slice
+from shadergen.ir.types import TensorType
 from shadergen.passes.choose_kernels import rank
 from shadergen.passes.kernel_ops import (
+    ConvBlocks,
+    Fused,
     StripColumns,
     StripPatches,
     StripProducts,
@@ -150,6 +154,51 @@ def test_tiles_in_place_are_a_convolution(tile):
     want = Conv(**padding).reference(x, w, b)
     assert y.shape == want.shape
     np.testing.assert_array_equal(WinogradConv(**padding, tile=tile).reference(x, w, b), want)
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("stage", ["compute", "fragment"])
+def test_the_steps_know_which_elements_the_map_determines(tile, stage):
+    rng = np.random.default_rng(0)
+    whole, w, b = rng.normal(size=(2, 5, 10, 10)), rng.normal(size=(6, 5, 3, 3)), rng.normal(size=6)
+    part = whole[:, :, :9, :9]  # 7x7 results in as many tiles as 8x8
+    tiles, k = 8 // tile, tile + 2
+    lines, pixels = tiles * k - 1, 7  # the last line of the last patches is not determined
+    if stage == "compute":
+        steps = [WinogradPatches(tile, tiles + 1, tiles), WinogradProducts(tile=tile)]
+        counts = [5 * lines**2, 6 * lines**2]
+    else:
+        columns = tiles + 2
+        products = StripProducts(tile=tile, columns=columns, planes=2)
+        steps = [StripPatches(tile, columns), products, StripRows(tile, columns, 6)]
+        counts = [5 * lines**2, 6 * lines**2, 6 * lines * pixels]
+    known = np.ones(part.shape, bool)
+    for step, count in zip(steps, counts, strict=True):
+        others = (w, b) if "Products" in type(step).__name__ else ()
+        known = step.determined(known, *(np.ones(o.shape, bool) for o in others))
+        whole, part = step.reference(whole, *others), step.reference(part, *others)
+        assert known.shape == part.shape
+        assert known.sum() == 2 * count
+        np.testing.assert_array_equal(whole[known], part[known])
+        assert (whole != part).any()
+
+
+@pytest.mark.parametrize(("tile", "block"), [(2, (2, 2)), (4, (4, 4)), (0, (1, 2))])
+def test_pixels_and_channels_beyond_the_map_are_not_determined(tile, block):
+    shapes = [(2, 5, 7, 9), (6, 5, 3, 3), (6,)]
+    op = WinogradTiles(tile=tile) if tile else ConvBlocks(block=block)
+    known = op.determined(*(np.ones(s, bool) for s in shapes))
+    assert known.shape == op.infer(*map(TensorType, shapes)).shape
+    assert known.sum() == 2 * 6 * 5 * 7
+    assert not known.reshape(2, -1, 8, *known.shape[2:])[:, :, 6:].any()
+
+
+def test_a_formula_of_the_loads_leaves_open_what_the_patches_leave_open():
+    cut = WinogradPatches(4, 1, 4)
+    fused = Fused(cut, 1, (parse("x*2"), parse("x + x*e0")))
+    known = fused.determined(np.ones((1, 4, 7, 9), bool), np.ones((4, 1, 1), bool))
+    np.testing.assert_array_equal(known, cut.determined(np.ones((1, 8, 7, 9), bool)))
+    assert Fused(StripColumns(4, 4, 5, 8, 7), 1, (), parse("y + 1")).determined(known) is None
 
 
 @pytest.mark.parametrize("tile", TILES)

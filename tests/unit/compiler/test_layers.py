@@ -16,7 +16,7 @@ from support.kernel_programs import separable
 from support.onnx_models import node, normal, typed_model, write
 from support.runtime_models import MODELS, Model
 
-from shadergen.backends.kernels import CONVOLUTION, LOOP_NEST
+from shadergen.backends.kernels import CONVOLUTION, LOOP_NEST, WINOGRAD
 from shadergen.compiler.debugging.heat_maps import heat, write_heat_maps
 from shadergen.compiler.debugging.inside import Alone, Inside
 from shadergen.compiler.debugging.layers import Layers, compare_layers
@@ -76,6 +76,104 @@ def test_every_tensor_of_small_models_is_right_also_alone(
         alone = Alone(inside)
         with inside.context() as context:
             assert all(alone.compared(context, s).ok for s in inside.stored)
+
+
+def odd(height: int, width: int) -> Model:
+    """Return a convolution of 5 to 6 channels whose last tiles and blocks reach beyond the map.
+
+    Its input is 1 where channels are missing, and the padded map ends with its own pixels.
+    """
+    nodes = [
+        node("Add", "x", "one", outputs=("a",), name="before"),
+        node("Pad", "a", "pads", outputs=("b",), mode="reflect", name="pad"),
+        node("Conv", "b", "w", "bias", outputs=("y",), name="last"),
+    ]
+    weights = {"w": normal(6, 5, 3, 3) / 4, "bias": normal(6), "one": np.float32([1])}
+    weights["pads"] = np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)
+    return Model(nodes, weights, {"x": normal(1, 5, height, width)})
+
+
+STRIPS = [
+    "fragment winograd input transform",
+    "fragment winograd products",
+    "fragment winograd output transform, rows",
+    "fragment winograd output transform, columns",
+]
+STEPS = [
+    "compute winograd input transform",
+    "compute winograd products",
+    "compute winograd output transform",
+]
+AT_ONCE = ["fragment winograd convolution", "fragment loop kernel"]
+ARBITRARY = [
+    ({"winograd": "2x2", "weights": "texture"}, STRIPS),
+    ({"winograd": "4x4", "weights": "texture"}, STRIPS),
+    ({"winograd": "2x2", "weights": "constants"}, AT_ONCE),
+    ({"winograd": "2x2", "weights": "texture", "device": "gles32-desktop"}, STEPS),
+    ({"winograd": "4x4", "weights": "texture", "device": "gles32-desktop"}, STEPS),
+]
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("options", "kernels"), ARBITRARY)
+@pytest.mark.parametrize("size", [(9, 11), (13, 6)])
+def test_elements_that_kernels_may_write_anything_to_are_not_compared(
+    tmp_path: Path, options: dict[str, Any], kernels: list[str], size: tuple[int, int]
+) -> None:
+    found = layers(tmp_path, odd(*size), **options)
+    assert [t.kernel for t in found.tensors] == kernels
+    assert found.ok
+
+
+@pytest.mark.gl
+def test_pixels_of_blocks_beyond_the_map_are_not_compared(tmp_path: Path) -> None:
+    x = normal(1, 32, 127, 127) + 3
+    model = Model(
+        [node("Conv", "x", "w", "bias", pads=[1] * 4)],
+        {"w": normal(30, 32, 5, 5) / 28, "bias": normal(30)},
+        {"x": x},
+    )
+    found = layers(tmp_path, model)
+    assert [t.shape[1] for t in found.tensors] == [2 * 32, 30]  # a block is two pixels
+    assert found.ok
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [20, 28])
+def test_the_tiles_that_the_compiler_chooses_are_compared(tmp_path: Path, size: int) -> None:
+    model = Model(
+        [
+            node("Conv", "x", "w1", outputs=("a",), pads=[1] * 4, name="first"),
+            node("Conv", "a", "w2", outputs=("b",), pads=[1] * 4, name="last"),
+            node("Relu", "b", name="relu"),
+        ],
+        {"w1": normal(64, 3, 3, 3) / 5, "w2": normal(64, 64, 3, 3, seed=1) / 24},
+        {"x": normal(1, 3, size, size)},
+    )
+    found = layers(tmp_path, model)
+    assert [t.kernel for t in found.tensors][1:] == STRIPS
+    assert found.ok
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("options", "kernels"), ARBITRARY)
+def test_a_wrong_step_is_found_where_others_may_write_anything(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    kernels: list[str],
+) -> None:
+    for kernel in kernels:
+        _, name = kernel.split(" ", 1)
+        family = CONVOLUTION if kernel == "compute winograd products" else WINOGRAD
+        if "winograd" not in name:
+            continue
+        with monkeypatch.context() as patch:
+            changed = inject(patch, family, only=lambda p, name=name: p.kernel == name)
+            found = layers(tmp_path, odd(9, 11), **options)
+        assert changed
+        assert found.first.kernel == kernel
+        assert not found.alone.ok
 
 
 @pytest.mark.gl
