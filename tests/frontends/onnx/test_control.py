@@ -276,6 +276,30 @@ def test_a_sequence_is_joined_along_an_axis_it_has(tmp_path: Path) -> None:
     compare(tmp_path, nodes, shape=X)
 
 
+def test_a_graph_runs_for_each_tensor_of_a_sequence(tmp_path: Path) -> None:
+    row = helper.make_tensor_value_info("row", FLOAT, (2, 3, 1))
+    doubled = helper.make_tensor_value_info("doubled", FLOAT, (2, 3, 1))
+    add = node("Add", "row", "row", outputs=("doubled",))
+    nodes = [
+        node("SplitToSequence", "x", outputs=("s",), axis=2),
+        node(
+            "SequenceMap", "s", outputs=("t",), body=helper.make_graph([add], "b", [row], [doubled])
+        ),
+        node("ConcatFromSequence", "t", axis=2),
+    ]
+    compare(tmp_path, nodes, shape=X)
+
+
+def test_the_element_of_an_optional_that_is_full(tmp_path: Path) -> None:
+    nodes = [
+        node("Optional", "x", outputs=("o",)),
+        node("OptionalGetElement", "o", outputs=("y",)),
+        node("OptionalHasElement", "o", outputs=("has",)),
+        node("Cast", "has", outputs=("z",), to=FLOAT),
+    ]
+    compare(tmp_path, nodes, opset=18, shape=X, outputs=("y", "z"))
+
+
 DATA_CONDITION = [
     node("ReduceMax", "x", outputs=("m",), name="largest", keepdims=0),
     node("Greater", "m", "zero", outputs=("c",), name="test"),

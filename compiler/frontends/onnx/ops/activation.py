@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...activations import ACTIVATIONS as FORMULAS
-from .elementwise import formula
+from .elementwise import arithmetic, formula
 
 if TYPE_CHECKING:
     from .elementwise import Handler
@@ -52,3 +52,22 @@ ACTIVATIONS: dict[str, Activation] = {
 def activation(name: str) -> Handler:
     """An activation that is a node, of floats."""
     return formula(ACTIVATIONS[name].formula, **ACTIVATIONS[name].defaults)
+
+
+ACTIVATION_OPERATORS: dict[str, Handler] = {
+    "Celu": activation("Celu"),
+    "Elu": activation("Elu"),
+    "HardSigmoid": activation("HardSigmoid"),
+    "HardSwish": activation("HardSwish"),
+    "LeakyRelu": activation("LeakyRelu"),
+    "Mish": activation("Mish"),
+    "Relu": arithmetic(ACTIVATIONS["Relu"].formula),
+    "Selu": activation("Selu"),
+    "Shrink": activation("Shrink"),
+    "Sigmoid": activation("Sigmoid"),
+    "Softplus": activation("Softplus"),
+    "Softsign": activation("Softsign"),
+    "Swish": activation("Swish"),
+    "Tanh": activation("Tanh"),
+    "ThresholdedRelu": activation("ThresholdedRelu"),
+}

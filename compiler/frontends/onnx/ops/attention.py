@@ -29,6 +29,7 @@ from .....ir.ops import (
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
+    from .elementwise import Handler
     from .node import OnnxNode
 
 HEADS_LAST = (0, 2, 1, 3)  # and back: (B, N, T, D) <-> (B, T, N, D)
@@ -222,3 +223,8 @@ def _biased(node: OnnxNode, parts: tuple[Value, ...], bias: Value) -> list[Value
         result.append(node.apply(Pointwise(parse("x0 + x1")), x, part))
         start += size
     return result
+
+
+ATTENTION: dict[str, Handler] = {
+    "RotaryEmbedding": rotary_embedding,
+}

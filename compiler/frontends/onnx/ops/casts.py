@@ -168,3 +168,10 @@ def _unwrapped(node: OnnxNode, which: slice) -> int:
     inputs[which] = [e.tensor if isinstance(e, Narrow) else e for e in entries]
     node.inputs = tuple(inputs)
     return types.pop()
+
+
+CASTS: dict[str, Handler] = {
+    "BitCast": bit_cast,
+    "Cast": cast,
+    "CastLike": cast_like,
+}

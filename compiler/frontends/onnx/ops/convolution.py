@@ -15,6 +15,7 @@ from .windows import numbers, read_windows, share
 if TYPE_CHECKING:
     from .....ir.graph import Value
     from ...activations import ACTIVATIONS
+    from .elementwise import Handler
     from .node import OnnxNode
 from .windows import Sizes, Windows
 
@@ -182,3 +183,12 @@ def col2im(node: OnnxNode) -> Value:
             f"not {x.type}",
         )
     return node.apply(Col2Im(sizes, kernel, strides, dilations, pads), x)
+
+
+CONVOLUTION: dict[str, Handler] = {
+    "CausalConvWithState": causal_conv_with_state,
+    "Col2Im": col2im,
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "DeformConv": deform_conv,
+}

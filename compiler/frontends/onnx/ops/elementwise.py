@@ -17,6 +17,7 @@ from .....ir.formulas import summary
 from .....ir.integers import is_integer, wrapped
 from .....ir.ops import Pointwise
 from ..operands import Known
+from .casts import compared, of_any_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +44,7 @@ def formula(text: str, **defaults: float) -> Handler:
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
         values = {name: Num(node.number(name, value)) for name, value in defaults.items()}
-        operands = [node.real(i) for i in range(_count(node, expr, values))]
+        operands = [node.real(i) for i in range(operand_count(node, expr, values))]
         return node.apply(Pointwise(substitute(expr, values)), *operands)
 
     handler.__doc__ = summary(text)
@@ -55,7 +56,7 @@ def arithmetic(text: str) -> Handler:
 
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
-        operands = alike(node, *range(_count(node, expr, {})))
+        operands = alike(node, *range(operand_count(node, expr, {})))
         dtype = operands[0].type.dtype
         return node.apply(Pointwise(wrapped(expr, dtype), dtype), *operands)
 
@@ -67,7 +68,7 @@ def binary(of_floats: str, of_integers: Binary) -> Handler:
     """An operator of two numbers of one type, with another formula for integers."""
 
     def handler(node: OnnxNode) -> Value:
-        _count(node, parse("x0 + x1"), {})
+        operand_count(node, parse("x0 + x1"), {})
         operands = alike(node, 0, 1)
         dtype = operands[0].type.dtype
         expr = of_integers(A, B, dtype) if is_integer(dtype) else parse(of_floats)
@@ -82,7 +83,7 @@ def comparison(text: str) -> Handler:
 
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
-        indices = range(_count(node, expr, {}))
+        indices = range(operand_count(node, expr, {}))
         same_type(node, *indices)
         return node.apply(Pointwise(expr, "bool"), *map(node.operand, indices))
 
@@ -95,49 +96,11 @@ def logical(text: str) -> Handler:
 
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
-        operands = [node.truth(i) for i in range(_count(node, expr, {}))]
+        operands = [node.truth(i) for i in range(operand_count(node, expr, {}))]
         return node.apply(Pointwise(expr, "bool"), *operands)
 
     handler.__doc__ = summary(text)
     return handler
-
-
-def bitwise(function: str) -> Handler:
-    """An operator on the bits of two integers of one type."""
-
-    def handler(node: OnnxNode) -> Value:
-        _count(node, parse("x0 + x1"), {})
-        operands = alike(node, 0, 1, integer=True)
-        return node.apply(Pointwise(Call(function, (A, B)), operands[0].type.dtype), *operands)
-
-    handler.__doc__ = summary(f"{function}(x0, x1)")
-    return handler
-
-
-def bitwise_not(node: OnnxNode) -> Value:
-    """BitwiseNot, but not of uint32 and uint64: the results exceed 2^24."""
-    (x,) = alike(node, 0, integer=True)
-    expr = integers.complement(A, x.type.dtype)
-    if expr is None:
-        raise ShadergenError(
-            "SG0206",
-            f"BitwiseNot of {x.type.dtype} is not implemented",
-            why="integers are computed as float32, which is exact up to 2^24",
-        )
-    return node.apply(Pointwise(expr, x.type.dtype), x)
-
-
-def bit_shift(node: OnnxNode) -> Value:
-    """BitShift: the bits of integers moved to the left or right."""
-    x, count = alike(node, 0, 1, integer=True)
-    directions = {"LEFT": True, "RIGHT": False}
-    direction = node.text("direction")
-    if direction not in directions:
-        raise node.refusal("direction", direction, tuple(directions))
-    dtype = x.type.dtype
-    return node.apply(
-        Pointwise(integers.shift(A, B, directions[direction], dtype), dtype), x, count
-    )
 
 
 def alike(node: OnnxNode, *indices: int, integer: bool = False) -> list[Value]:
@@ -157,7 +120,7 @@ def same_type(node: OnnxNode, *indices: int) -> None:
         raise ShadergenError("SG0105", f"operands of {node.op} differ in type: {', '.join(names)}")
 
 
-def _count(node: OnnxNode, expr: Expr, bound: dict[str, Num]) -> int:
+def operand_count(node: OnnxNode, expr: Expr, bound: dict[str, Num]) -> int:
     """Return how many operands a formula has; more inputs than that are not dropped silently."""
     count = len([v for v in variables(expr) if v not in bound])
     if len(node.inputs) != count:
@@ -343,3 +306,59 @@ def is_inf(node: OnnxNode) -> Value:
 def is_nan(node: OnnxNode) -> Value:
     """IsNaN: 1 where an element is not a number."""
     return node.apply(Pointwise(parse("is_nan(x0)"), "bool"), node.real(0))
+
+
+# Hyperbolic functions: exponentials see x - log(2), so that halving cannot overflow first.
+SINH = "exp(x0 - 0.6931471805599453) - exp(-x0 - 0.6931471805599453)"
+COSH = "exp(x0 - 0.6931471805599453) + exp(-x0 - 0.6931471805599453)"
+
+ELEMENTWISE: dict[str, Handler] = {
+    "Abs": arithmetic("abs(x0)"),
+    "Acos": formula("acos(x0)"),
+    "Acosh": formula("log1p(x0 - 1 + sqrt((x0 - 1) * (x0 + 1)))"),
+    "Add": arithmetic("x0 + x1"),
+    "And": logical("x0 * x1"),
+    "Asin": formula("asin(x0)"),
+    "Asinh": formula("asinh(x0)"),
+    "Atan": formula("atan(x0)"),
+    "Atanh": formula("0.5 * log1p(2 * x0 / (1 - x0))"),
+    "Ceil": formula("ceil(x0)"),
+    "Clip": clip,
+    "Cos": formula("cos(x0)"),
+    "Cosh": formula(COSH),
+    "Div": binary("x0 / x1", integers.integer_quotient),
+    "Equal": compared(comparison("x0 == x1")),
+    "Erf": formula("erf(x0)"),
+    "Exp": formula("exp(x0)"),
+    "Floor": formula("floor(x0)"),
+    "Gelu": gelu,
+    "Greater": comparison("x0 > x1"),
+    "GreaterOrEqual": comparison("x0 >= x1"),
+    "IsInf": is_inf,
+    "IsNaN": is_nan,
+    "Less": comparison("x0 < x1"),
+    "LessOrEqual": comparison("x0 <= x1"),
+    "Log": formula("log(x0)"),
+    "Max": variadic("max"),
+    "Mean": variadic("add", mean=True),
+    "Min": variadic("min"),
+    "Mod": mod,
+    "Mul": binary("x0 * x1", integers.product),
+    "Neg": arithmetic("-x0"),
+    "Not": logical("not(x0)"),
+    "Or": logical("max(x0, x1)"),
+    "PRelu": prelu,
+    "Pow": power,
+    "Reciprocal": formula("1 / x0"),
+    "Round": formula("round_even(x0)"),
+    "Sign": arithmetic("sign(x0)"),
+    "Sin": formula("sin(x0)"),
+    "Sinh": formula(SINH),
+    "Sqrt": formula("sqrt(x0)"),
+    "Sub": arithmetic("x0 - x1"),
+    "Sum": variadic("add"),
+    "SwiGLU": formula("swish(x0, alpha) * x1", alpha=1.0),
+    "Tan": formula("tan(x0)"),
+    "Where": of_any_type(where, slice(1, 3)),
+    "Xor": logical("abs(x0 - x1)"),
+}

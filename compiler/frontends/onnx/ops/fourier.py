@@ -14,6 +14,7 @@ from ..read.types import numpy_type, type_name
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
+    from .elementwise import Handler
     from .node import OnnxNode
 
 MOST_BINS = 1 << 12
@@ -94,3 +95,10 @@ def mel_weight_matrix(node: OnnxNode) -> Known:
             falling = np.arange(middle, end)
             result[falling, band] = (end - falling) / (end - middle)
     return Known(node.layer, result.astype(dtype))
+
+
+FOURIER: dict[str, Handler] = {
+    "DFT": dft,
+    "MelWeightMatrix": mel_weight_matrix,
+    "STFT": stft,
+}

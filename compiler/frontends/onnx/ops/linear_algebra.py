@@ -13,6 +13,7 @@ from .elementwise import alike
 if TYPE_CHECKING:
     from .....ir.graph import Value
     from .....ir.types import DType
+    from .elementwise import Handler
     from .node import OnnxNode
 
 
@@ -83,3 +84,11 @@ def einsum(node: OnnxNode) -> Value:
 def det(node: OnnxNode) -> Value:
     """Det: the determinant of small matrices."""
     return node.apply(Det(), node.real(0))
+
+
+LINEAR_ALGEBRA: dict[str, Handler] = {
+    "Det": det,
+    "Einsum": einsum,
+    "Gemm": gemm,
+    "MatMul": matmul,
+}

@@ -16,6 +16,7 @@ from .....ir.ops import LogSoftmax, Pointwise, Reduce, Reshape
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
+    from .elementwise import Handler
     from .node import OnnxNode
 
 
@@ -77,3 +78,9 @@ def _loss(node: OnnxNode, logs: Value) -> Value:
     share = substitute(share, {"x3": parse("x2")})
     weights = node.apply(Reduce("sum", axes, False, share, "float32"), *counted)
     return node.apply(Pointwise(parse("x0 / x1")), total, weights)
+
+
+LOSSES: dict[str, Handler] = {
+    "NegativeLogLikelihoodLoss": negative_log_likelihood,
+    "SoftmaxCrossEntropyLoss": softmax_cross_entropy,
+}

@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml that are formulas: what preprocessing exports."""
+"""Operators of ai.onnx.ml: what preprocessing exports."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.graph import constant
 from .....ir.ops import Pointwise
+from .selection import array_feature_extractor
 
 if TYPE_CHECKING:
     from .....ir.graph import Constant, Value
+    from .elementwise import Handler
     from .node import OnnxNode
 
 
@@ -40,3 +42,10 @@ def scaler(node: OnnxNode) -> Value:
 def _features(node: OnnxNode, name: str, default: float) -> Constant:
     numbers = node.numbers(name) if node.has(name) else (default,)
     return constant(np.array(numbers, np.float32), name)
+
+
+MACHINE_LEARNING: dict[str, Handler] = {
+    "ArrayFeatureExtractor": array_feature_extractor,
+    "Binarizer": binarizer,
+    "Scaler": scaler,
+}

@@ -22,12 +22,14 @@ from .....ir.ops import (
 from .....ir.ops.base import unlike_text
 from ...slicing import taken
 from ..operands import Known, typed_item, whole_numbers
+from .casts import of_any_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .....ir.graph import Value
     from ..operands import Item, Tensor
+    from .elementwise import Handler
     from .node import OnnxNode
 
 Sizes = tuple[int, ...]
@@ -283,3 +285,24 @@ def constant(node: OnnxNode) -> Item:
     else:
         array = np.array(node.integers("value_ints"), np.int64)
     return Known(node.layer, array)
+
+
+MOVEMENT: dict[str, Handler] = {
+    "Concat": of_any_type(concat, slice(None)),
+    "Constant": constant,
+    "DepthToSpace": depth_to_space,
+    "Dropout": dropout,
+    "Expand": of_any_type(expand),
+    "Flatten": of_any_type(flatten),
+    "Identity": identity,
+    "Reshape": of_any_type(reshape),
+    "Shape": shape,
+    "Size": size,
+    "Slice": of_any_type(slice_),
+    "SpaceToDepth": space_to_depth,
+    "Split": of_any_type(split),
+    "Squeeze": of_any_type(squeeze),
+    "Tile": of_any_type(tile),
+    "Transpose": of_any_type(transpose),
+    "Unsqueeze": of_any_type(unsqueeze),
+}

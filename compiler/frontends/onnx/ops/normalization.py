@@ -215,3 +215,16 @@ def mean_variance_normalization(node: OnnxNode) -> Value:
             mean = node.apply(Reduce("mean", axes), x)
             return node.apply(Pointwise(parse("x0 - x1")), x, mean)
     return node.apply(MeanVarianceNormalization(axes), x)
+
+
+NORMALIZATION: dict[str, Handler] = {
+    "BatchNormalization": batch_normalization,
+    "GroupNormalization": group_normalization,
+    "InstanceNormalization": instance_normalization,
+    "LRN": lrn,
+    "LayerNormalization": layer_normalization,
+    "LpNormalization": lp_normalization,
+    "MeanVarianceNormalization": mean_variance_normalization,
+    "RMSNormalization": rms_normalization,
+    "SimplifiedLayerNormalization": simplified_layer_normalization,
+}

@@ -13,6 +13,7 @@ from .....ir.ops import Pad, Slice
 if TYPE_CHECKING:
     from .....ir.indexing import PadMode
     from ..operands import Tensor
+    from .elementwise import Handler
     from .node import OnnxNode
 
 MODES: tuple[PadMode, ...] = ("constant", "reflect", "edge", "wrap")
@@ -94,3 +95,9 @@ def center_crop_pad(node: OnnxNode) -> Tensor:
         sign = 1 if size > shape[axis] else -1
         before[axis], after[axis] = sign * (larger // 2), sign * (larger - larger // 2)
     return _padded(node, before, after, "constant", 0.0)
+
+
+PADDING: dict[str, Handler] = {
+    "CenterCropPad": center_crop_pad,
+    "Pad": pad,
+}

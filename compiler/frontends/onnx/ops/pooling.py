@@ -148,3 +148,14 @@ def max_unpool(node: OnnxNode) -> Value:
         if any(after):
             y = node.apply(Pad((0,) * len(after), after), y)
     return y
+
+
+POOLING: dict[str, Handler] = {
+    "AveragePool": average_pool,
+    "GlobalAveragePool": global_pool("average"),
+    "GlobalLpPool": global_pool("lp"),
+    "GlobalMaxPool": global_pool("max"),
+    "LpPool": lp_pool,
+    "MaxPool": max_pool,
+    "MaxUnpool": max_unpool,
+}

@@ -314,3 +314,13 @@ def qlinear_concat(node: OnnxNode) -> Item:
     parts = [_value(_dequantized(node, k)) for k in range(2, len(node.inputs), 3)]
     axis = node.axis(node.integer("axis"), parts[0].type.rank)
     return _result(node, node.apply(Concat(axis), *parts), 0)
+
+
+QUANTIZATION: dict[str, Handler] = {
+    "ConvInteger": conv_integer,
+    "DequantizeLinear": dequantize_linear,
+    "MatMulInteger": matmul_integer,
+    "QLinearConv": qlinear_conv,
+    "QLinearMatMul": qlinear_matmul,
+    "QuantizeLinear": quantize_linear,
+}

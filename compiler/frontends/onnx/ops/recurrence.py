@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .....ir.graph import Value
     from .....ir.ops.recurrence import Recurrence
+    from .elementwise import Handler
     from .node import OnnxNode
 
 # The activations that recurrent operators have.
@@ -204,3 +205,10 @@ def _activation(name: str, given: dict[str, Iterator[float]], seen: Expr) -> Exp
     text, defaults = ACTIVATIONS[known[name.lower()]]
     values = {p: Num(float(np.float32(next(given[p], d)))) for p, d in defaults.items()}
     return substitute(parse(text), {**values, "x0": seen})
+
+
+RECURRENCE: dict[str, Handler] = {
+    "GRU": recurrence,
+    "LSTM": recurrence,
+    "RNN": recurrence,
+}

@@ -8,11 +8,21 @@ import numpy as np
 
 from .....errors import ShadergenError
 from .....ir.graph import constant
-from .....ir.ops import Reduce, Sorted, SortOrder
+from .....ir.ops import (
+    ArgMax,
+    ArgMin,
+    CumProd,
+    CumSum,
+    Hardmax,
+    LogSoftmax,
+    Reduce,
+    Softmax,
+    Sorted,
+    SortOrder,
+)
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
-    from .....ir.ops import ArgMax, CumSum, Hardmax, LogSoftmax, Softmax
     from .....ir.ops.reduction import Kind
     from ..operands import Tensor
     from .elementwise import Handler
@@ -118,3 +128,25 @@ def top_k(node: OnnxNode) -> list[Tensor]:
     index = np.arange(size).reshape([size if a == axis else 1 for a in range(x.type.rank)])
     first = Sorted(axis, k[0])
     return [node.apply(first, x, order), node.apply(first, constant(index, "index"), order)]
+
+
+REDUCTION: dict[str, Handler] = {
+    "ArgMax": position(ArgMax),
+    "ArgMin": position(ArgMin),
+    "CumProd": running(CumProd),
+    "CumSum": running(CumSum),
+    "Hardmax": over_axis(Hardmax),
+    "LogSoftmax": over_axis(LogSoftmax),
+    "ReduceL1": reduce("l1"),
+    "ReduceL2": reduce("l2"),
+    "ReduceLogSum": reduce("log_sum"),
+    "ReduceLogSumExp": reduce("log_sum_exp"),
+    "ReduceMax": reduce("max"),
+    "ReduceMean": reduce("mean"),
+    "ReduceMin": reduce("min"),
+    "ReduceProd": reduce("prod"),
+    "ReduceSum": reduce("sum"),
+    "ReduceSumSquare": reduce("sum_square"),
+    "Softmax": over_axis(Softmax),
+    "TopK": top_k,
+}

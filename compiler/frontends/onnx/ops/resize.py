@@ -36,6 +36,7 @@ from .resize_dynamic import AnyAxis, DynamicAxis, dynamic_axes, scaled_axes
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 
 if TYPE_CHECKING:
+    from .elementwise import Handler
     from .node import OnnxNode
 
 LARGEST_SIDE = 1 << 16
@@ -299,3 +300,9 @@ def _check_count(node: OnnxNode, count: int, axes: tuple[int, ...]) -> None:
         raise ShadergenError(
             "SG0105", f"{count} sizes or scales of {node.op} do not fit {len(axes)} axes"
         )
+
+
+RESIZE: dict[str, Handler] = {
+    "Resize": resize,
+    "Upsample": resize,
+}

@@ -13,6 +13,7 @@ from ..operands import Known
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
+    from .elementwise import Handler
     from .node import OnnxNode
 
 MOST_SAMPLES = 256  # along each axis of a bin: beyond, a GPU pass takes seconds
@@ -95,3 +96,10 @@ def _counts(node: OnnxNode, sizes: tuple[int, int], scale: float, half_pixel: bo
     counts = np.ceil(extent / np.array(sizes, np.float32))
     limited: np.ndarray = np.clip(counts, 0, MOST_SAMPLES + 1).astype(np.int32)
     return limited
+
+
+SAMPLING: dict[str, Handler] = {
+    "AffineGrid": affine_grid,
+    "GridSample": grid_sample,
+    "RoiAlign": roi_align,
+}

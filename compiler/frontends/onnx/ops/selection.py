@@ -28,6 +28,7 @@ from .....ir.ops import (
 )
 from ..operands import Known
 from ..read.types import numpy_type, type_name
+from .casts import of_any_type
 from .node import DataDependentError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .....ir.ops import Op
     from .....ir.ops.scattering import Reduction
     from ..operands import Tensor
+    from .elementwise import Handler
     from .node import OnnxNode
 
 REDUCTIONS: tuple[Reduction, ...] = ("none", "add", "mul", "max", "min")
@@ -161,3 +163,19 @@ def reverse_sequence(node: OnnxNode) -> Tensor:
     time = node.axis(node.integer("time_axis", 0), rank)
     batch = node.axis(node.integer("batch_axis", 1), rank)
     return node.move(ReverseSequence(time, batch), 0, 1)
+
+
+SELECTION: dict[str, Handler] = {
+    "Compress": compress,
+    "EyeLike": eye_like,
+    "Gather": of_any_type(gather),
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "OneHot": one_hot,
+    "ReverseSequence": reverse_sequence,
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
+    "TensorScatter": tensor_scatter,
+    "Trilu": trilu,
+}

@@ -17,9 +17,8 @@ from ..operands import Known, Narrow, TensorList
 from .movement import cut, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..operands import Item, Tensor
+    from .elementwise import Handler
     from .node import OnnxNode
 
 NOTHING = TensorList(nothing=True)
@@ -192,7 +191,7 @@ def get_element(node: OnnxNode) -> Item:
     return node.entry(0)
 
 
-SEQUENCES: dict[str, Callable[[OnnxNode], Item | list[Item]]] = {
+SEQUENCES: dict[str, Handler] = {
     "ConcatFromSequence": join,
     "Optional": optional,
     "OptionalGetElement": get_element,

@@ -12,6 +12,7 @@ from ..operands import Narrow
 from ..read.types import STRING
 
 if TYPE_CHECKING:
+    from .elementwise import Handler
     from .node import OnnxNode
 
 
@@ -33,3 +34,8 @@ def string_normalizer(node: OnnxNode) -> Narrow:
             why="the size of the result depends on the data, and textures have fixed sizes",
         )
     return x
+
+
+STRINGS: dict[str, Handler] = {
+    "StringNormalizer": string_normalizer,
+}
