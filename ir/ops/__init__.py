@@ -1,4 +1,4 @@
-"""All operators of the IR. A new operator needs a class, an import here and a test.
+"""All operators of the IR. A new operator needs a class in one of these modules, and a test.
 
 Operators that exist only for kernels are in ``passes.kernel_ops``.
 """
@@ -6,7 +6,7 @@ Operators that exist only for kernels are in ``passes.kernel_ops``.
 from __future__ import annotations
 
 from .attention import Attention
-from .base import OPS, Op, register
+from .base import OPS, Op
 from .binary import BinaryConv, BinaryDense
 from .columns import Col2Im, WindowsToChannels
 from .conv_lstm import ConvLSTM
@@ -72,8 +72,6 @@ from .selection import (
 from .softmax import Hardmax, LogSoftmax, Softmax
 from .transposed_convolution import ConvTranspose
 from .unpooling import MaxPoolIndices, MaxUnpool
-
-register(globals())
 
 __all__ = [
     "DFT",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass
 from functools import cached_property
 from math import copysign
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,14 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ShadergenError
+from ...errors import InternalError, ShadergenError
 from ..dimensions import is_dynamic
 from ..expr import Call, Extent, Num, Var, walk
 from ..types import TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..graph import Value
     from ..nest import Nest
 
@@ -27,11 +24,23 @@ Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 
 
+OPS: dict[str, type[Op]] = {}  # by name: those that the text form and the verifier know
+
+
 class Op:
-    """An operator: a frozen dataclass of attributes whose docstring states the mathematics."""
+    """An operator: a frozen dataclass of attributes whose docstring states the mathematics.
+
+    Every subclass is an operator and enters ``OPS``, but for bases: ``class Base(Op,
+    abstract=True)``.
+    """
 
     for_kernels: ClassVar[bool] = False
     """Whether passes alone make it, of operators that models mean (``passes.kernel_ops``)."""
+
+    def __init_subclass__(cls, abstract: bool = False) -> None:
+        super().__init_subclass__()
+        if not abstract and OPS.setdefault(cls.__name__, cls) is not cls:
+            raise InternalError(f"two operators are called {cls.__name__}")
 
     @cached_property
     def structure(self) -> tuple[Any, ...] | None:
@@ -91,16 +100,6 @@ class Op:
     def nest(self, *inputs: Any) -> Nest | None:
         """Return the loop nest that computes an element, or None where another kernel exists."""
         return None
-
-
-OPS: dict[str, type[Op]] = {}  # by name: those that the text form and the verifier know
-
-
-def register(names: Mapping[str, object]) -> None:
-    """Add the operators of a module to ``OPS``, except abstract classes."""
-    for name, thing in sorted(names.items()):
-        if isinstance(thing, type) and issubclass(thing, Op) and is_dataclass(thing):
-            OPS[name] = thing
 
 
 def shape_text(shape: Iterable[int]) -> str:

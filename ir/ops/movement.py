@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..nest import Nest
 
 
-class Movement(Op):
+class Movement(Op, abstract=True):
     """An operator given by an index map. ``reference`` is written on its own, as a check."""
 
     load: Callable[..., Load]

@@ -46,7 +46,7 @@ def check_steps(op: Op, steps: int) -> None:
 
 
 @dataclass(frozen=True)
-class Recurrence(Op):
+class Recurrence(Op, abstract=True):
     """The common part of recurrent layers.
 
     ``activations`` are formulas of x. ``gates`` names the blocks of H columns of w, r and b, a

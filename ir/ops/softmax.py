@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _OverAxes(Op):
+class _OverAxes(Op, abstract=True):
     """Base of operators that normalise over all ``axes`` together."""
 
     axes: tuple[int, ...]

@@ -13,7 +13,6 @@ verified, printed and evaluated.
 
 from __future__ import annotations
 
-from ...ir.ops.base import register
 from .blocks import ConvBlocks
 from .fused import Fused, Parts, apart, assemble, keeps_padding, parts
 from .index_mapped import IndexMapped
@@ -26,8 +25,6 @@ from .winograd import (
     WinogradTiles,
 )
 from .winograd_strips import StripColumns, StripPatches, StripProducts, StripRows
-
-register(globals())
 
 __all__ = [
     "ConvBlocks",

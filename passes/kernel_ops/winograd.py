@@ -154,7 +154,7 @@ class Tiled:
 
 
 @dataclass(frozen=True)
-class TiledConv(Tiled, Conv):
+class TiledConv(Tiled, Conv, abstract=True):
     """Base of operators that have the weights of the convolution, which are stored transformed."""
 
     tile: int = 2

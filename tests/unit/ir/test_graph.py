@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support import conv, graph_of, image, pointwise, refusal
 from support.every_operator import every_operator
 
+from shadergen.errors import InternalError
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import (
     Constant,
@@ -20,9 +21,7 @@ from shadergen.ir.graph import (
     Result,
     constant,
 )
-from shadergen.ir.ops import (
-    Pointwise,
-)
+from shadergen.ir.ops import OPS, Op, Pointwise
 from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import Layout, TensorType, broadcast, format_for
 from shadergen.ir.verifier import verify
@@ -87,7 +86,7 @@ good = pointwise("relu(x0)", x)
 PLAIN = Port.plain(4)
 
 
-class Unlisted(Pointwise):
+class Unlisted(Pointwise, abstract=True):
     """An operator that is in no table."""
 
 
@@ -130,6 +129,14 @@ def test_malformed_graphs_are_refused(what):
     error = refusal(verify, MALFORMED[what])
     assert error.code == "SG0105"
     assert what in error.what
+
+
+def test_a_class_is_an_operator_once_it_is_made_and_no_second_one_has_its_name(monkeypatch):
+    monkeypatch.delitem(OPS, "Pointwise")  # put back at the end
+    made = type("Pointwise", (Op,), {})
+    assert OPS["Pointwise"] is made
+    with pytest.raises(InternalError, match="two operators are called Pointwise"):
+        type("Pointwise", (Op,), {})
 
 
 def test_sound_graphs_pass_the_verifier():
