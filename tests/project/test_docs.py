@@ -61,6 +61,27 @@ def test_every_generated_part_stands_in_a_document(make_docs: ModuleType) -> Non
     assert used == set(make_docs.PARTS)
 
 
+def table_rows(name: str) -> list[list[str]]:
+    """Return the cells of all table rows in a document."""
+    lines = (line for line in text_of(ROOT / name).splitlines() if line.startswith("| "))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_comparison_shows_the_ratios_of_the_page_on_user_shaders() -> None:
+    """comparison.md leaves out one GPU: its ratios are a part of those of players-compared.md."""
+    whole = {
+        cells[0].split(",")[0]: re.findall(r"\((\d\.\d+)\)", " ".join(cells[1:]))
+        for cells in table_rows("docs/players-compared.md")
+        if ", `--device`" in cells[0]
+    }
+    shown = {cells[0]: cells[1:] for cells in table_rows("docs/comparison.md") if cells[0] in whole}
+    assert set(shown) == set(whole)
+    for network, cells in shown.items():
+        ratios = [re.findall(r"\d\.\d+", cell)[0] for cell in cells]
+        found = iter(whole[network])
+        assert all(ratio in found for ratio in ratios), network  # in the same order
+
+
 def test_every_error_code_is_documented() -> None:
     assert set(re.findall(r"^\| `(SG\d+)`", text_of(ROOT / "docs/errors.md"), re.M)) == set(CODES)
     assert set(CURES) == set(CODES)
