@@ -80,10 +80,17 @@ class Printer(ExpressionPrinter):
         head, lines = self.head(function), self.block(function.body)
         if len(lines) == 1 and "\n" not in lines[0] and len(head) + len(lines[0]) <= LINE:
             return f"{head} {{ {lines[0]} }}"
-        return "\n".join([f"{head} {{", *map(indented, lines), "}"])
+        return self.nested(head, lines)
+
+    def nested(self, head: str, lines: Sequence[str]) -> str:
+        """Return the lines of a function, a branch, a loop or, without a head, a scope."""
+        return "\n".join([f"{head} {{".lstrip(), *map(indented, lines), "}"])
 
     def functions(self) -> list[str]:
-        """Return the functions called since, callees first."""
+        """Return the functions that what is printed so far calls, callees first.
+
+        A dialect therefore prints a program's main part first, though it writes it last.
+        """
         printed: dict[Function, str] = {}
 
         def visit(called: dict[Function, None]) -> None:
@@ -173,7 +180,7 @@ class Printer(ExpressionPrinter):
     def loop(self, s: Loop) -> str:
         """Return a loop."""
         start, end = self.expression(s.start), self.expression(s.end)
-        return self._braces(self.loop_head(s.counter.name, start, end, s.step) + " ", s.body)
+        return self.nested(self.loop_head(s.counter.name, start, end, s.step), self.block(s.body))
 
     def branch(self, s: If) -> str:
         """Return a branch, on one line when it is short."""
@@ -181,7 +188,7 @@ class Printer(ExpressionPrinter):
         head = f"if ({self.expression(s.condition)})"
         if len(lines) == 1 and "\n" not in lines[0] and len(head) + len(lines[0]) < LINE:
             return self.short_branch(head, lines[0])
-        return "\n".join([f"{head} {{", *map(indented, lines), "}"])
+        return self.nested(head, lines)
 
     def short_branch(self, head: str, line: str) -> str:
         """Return a branch of one statement."""
@@ -189,10 +196,7 @@ class Printer(ExpressionPrinter):
 
     def scope(self, s: Scope) -> str:
         """Return statements with variables of their own."""
-        return self._braces("", s.body)
-
-    def _braces(self, head: str, body: Sequence[Statement]) -> str:
-        return "\n".join([f"{head}{{", *map(indented, self.block(body)), "}"])
+        return self.nested("", self.block(s.body))
 
     def give(self, s: Return) -> str:
         """Return the end of a function."""
