@@ -101,8 +101,9 @@ class CompiledModel(Compilation):
 
         Args:
             inputs: arrays of numpy or tensors of PyTorch, in the order of the build's inputs and in
-                the model's own shapes. The input of a network from picture to picture may be a
-                Pillow image.
+                the model's own shapes. Their values stay as they are: uint8 arrays hold 0 to 255.
+                The input of a network from picture to picture may be a Pillow image, whose values
+                become 0 to 1.
             named: inputs by their names.
 
         Returns:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..backends.build_folder import SCHEDULE
+from ..records import replace
 from . import driver
 from .compiled_model import CompiledModel, TemporaryFolder
 from .keywords import CompileOptions, make_options
-from .models import model_file, write_model
+from .models import image_size, is_module, model_file, write_model
 from .options import Options
 from .runtimes import default_device
 
@@ -67,7 +68,8 @@ def compile_model(
     made = make_options(**options)
     folder = TemporaryFolder()
     path = folder.path / "build" if output is None else Path(output).absolute()
-    source = write_model(model, folder.path, example, _is_dynamic(made))
+    source = write_model(model, folder.path, example, _is_dynamic(made), _sizes(made))
+    made = _with_default_size(made, model, example)
     compiled = driver.compile_model(source, path, made)
     known = {f.name: getattr(compiled, f.name) for f in fields(compiled)}
     written = b"" if compiled.user_shader else (path / SCHEDULE).read_bytes()
@@ -77,6 +79,18 @@ def compile_model(
 def _is_dynamic(options: Options) -> bool:
     """Whether heights and widths of images are dynamic."""
     return options.dynamic is not None or options.package == "mpv"
+
+
+def _sizes(options: Options) -> dict[str, tuple[int, ...]]:
+    """Return the sizes that are asked for, of the model's own inputs."""
+    return {} if options.inputs else dict(options.input_size)
+
+
+def _with_default_size(options: Options, model: Any, example: Any) -> Options:
+    """Let the default size of a dynamic build be the example's, unless the options state one."""
+    if options.dynamic is not True or not is_module(model):
+        return options
+    return replace(options, dynamic=image_size(model, example) or True)
 
 
 def run(
@@ -167,5 +181,6 @@ def verify(
         return made_of.verify(reference=reference, seed=seed, runtime=runtime, adapter=adapter)
     options.setdefault("device", default_device(runtime))
     made = make_options(**options)
-    with model_file(model, example, _is_dynamic(made)) as path:
+    with model_file(model, example, _is_dynamic(made), _sizes(made)) as path:
+        made = _with_default_size(made, model, example)
         return verify_model(path, made, reference, seed, runtime=runtime, adapter=adapter)

@@ -11,7 +11,7 @@ from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
 from . import compilation
 from .estimation import FrameEstimate, estimate, gpus_of
-from .size_texts import at_defaults, size_lines, size_text
+from .size_texts import at_defaults, shape_text, size_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -158,9 +158,9 @@ def inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
     textures = {t["name"]: t for t in data["textures"]}
 
     def port(p: dict[str, Any]) -> str:
-        sizes = [size_text(size) for size in p["shape"]]
-        shape = ("x" if all(map(str.isdecimal, sizes)) else " x ").join(sizes)
-        return f"{p['name']} {shape} ({PACKINGS[textures[p['texture']]['packing']]})"
+        return (
+            f"{p['name']} {shape_text(p['shape'])} ({PACKINGS[textures[p['texture']]['packing']]})"
+        )
 
     def row(p: dict[str, Any]) -> PassRow:
         written = textures[p["writes"][0]["texture"]]

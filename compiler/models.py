@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 import warnings
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,24 +16,47 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
+from ..ir.ops.base import shape_text
+from ..ir.types import MAP_RANK
 from .extras import need
+from .framework_errors import framework
+from .frontends.input_shapes import fits_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 # Loggers whose warnings only the exporter's authors can act on, such as that torchvision is absent.
-EXPORTERS = ("torch.onnx._internal.exporter._registration", "onnxscript", "onnx_ir")
+# The last one says that it does not find the code of a value; our error names the line.
+EXPORTERS = (
+    "torch.onnx._internal.exporter._registration",
+    "onnxscript",
+    "onnx_ir",
+    "torch.fx.experimental.symbolic_shapes",
+)
+EXPORT_FIRST = "first make torch.export.export work with this module, without shadergen"
+KERAS_MODELS = {"keras.Model", "tf_keras.Model", "tensorflow.Model"}
 SUPPORTED = "a path, a torch.nn.Module, a keras.Model, or an onnx.ModelProto"
 
 
 @contextmanager
-def model_file(model: Any, example: Any = None, dynamic: bool = False) -> Iterator[Path]:
+def model_file(
+    model: Any,
+    example: Any = None,
+    dynamic: bool = False,
+    sizes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Iterator[Path]:
     """Yield the path of a file that holds a model, as :func:`write_model`, for a while."""
     with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-        yield write_model(model, Path(folder), example, dynamic)
+        yield write_model(model, Path(folder), example, dynamic, sizes)
 
 
-def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = False) -> Path:
+def write_model(
+    model: Any,
+    folder: Path,
+    example: Any = None,
+    dynamic: bool = False,
+    sizes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Path:
     """Return the path of a file that holds a model: its own, or one that is written.
 
     Args:
@@ -44,17 +67,16 @@ def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = F
             inputs.
         dynamic: export images of a PyTorch module, which are tensors of rank 4, with dynamic
             heights and widths.
+        sizes: of inputs by name, or of all as "", that an example must have.
 
     Raises:
-        ShadergenError: SG0301 for other objects, and for an example that is missing or superfluous;
-            SG0606 where a package is missing; SG0102 where the model's own framework cannot write
-            it; SG0207 for a module that cannot have dynamic sizes.
+        ShadergenError: SG0301 for other objects, and for an example that is missing, superfluous or
+            of another size; SG0606 where a package is missing; SG0102 where the model's own
+            framework cannot write it; SG0207 for a module that cannot have dynamic sizes.
     """
-    kinds = {f"{c.__module__.partition('.')[0]}.{c.__name__}" for c in type(model).__mro__}
     path = folder / _stem(model)
-    is_keras = bool({"keras.Model", "tf_keras.Model", "tensorflow.Model"} & kinds)
-    if "torch.Module" in kinds and not is_keras:  # on PyTorch, Keras models are modules, too
-        return _export(model, example, path.with_suffix(".onnx"), dynamic)
+    if is_module(model):
+        return _export(model, example, path.with_suffix(".onnx"), dynamic, sizes or {})
     if example is not None:
         raise ShadergenError(
             "SG0301",
@@ -64,9 +86,10 @@ def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = F
         )
     if isinstance(model, (str, os.PathLike)):
         return Path(model)
-    if is_keras:
+    kinds = _kinds(model)
+    if kinds & KERAS_MODELS:
         path = path.with_suffix(".keras")
-        with _framework("Keras", "save this model"):
+        with framework("Keras", "save this model"):
             model.save(path)
         return path
     if "onnx.ModelProto" in kinds:
@@ -84,7 +107,57 @@ def write_model(model: Any, folder: Path, example: Any = None, dynamic: bool = F
     )
 
 
-def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
+def is_module(model: Any) -> bool:
+    """Whether a model is a module of PyTorch; there, Keras models are modules, too."""
+    return "torch.Module" in (kinds := _kinds(model)) and not kinds & KERAS_MODELS
+
+
+def _kinds(model: Any) -> set[str]:
+    """Return the names of a model's classes, with those of their packages."""
+    return {f"{c.__module__.partition('.')[0]}.{c.__name__}" for c in type(model).__mro__}
+
+
+def image_size(module: Any, example: Any) -> tuple[int, int] | None:
+    """Return the height and width of the first image of an example, None without an image."""
+    for value in _bound(module, example).arguments.values():
+        for each in value if isinstance(value, tuple) else (value,):
+            shape: Sequence[int] = getattr(each, "shape", ())
+            if len(shape) == MAP_RANK:
+                return int(shape[2]), int(shape[3])
+    return None
+
+
+def _bound(module: Any, example: Any) -> inspect.BoundArguments:
+    """Return an example by the parameters of ``forward``: the build's inputs are in their order."""
+    named = example if isinstance(example, dict) else {}
+    listed = example if isinstance(example, (tuple, list)) else (example,)
+    return inspect.signature(module.forward).bind(*(() if named else listed), **named)
+
+
+def _check_sizes(given: inspect.BoundArguments, sizes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse sizes that an example does not have.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    named = {name: getattr(value, "shape", ()) for name, value in given.arguments.items()}
+    shapes = {name: tuple(map(int, shape)) for name, shape in named.items() if shape}
+    for name, size in sizes.items():
+        if (name and name not in shapes) or not shapes:
+            continue  # the model's file tells which inputs there are
+        if not any(fits_shape(size, s) for n, s in shapes.items() if name in ("", n)):
+            raise ShadergenError(
+                "SG0301",
+                f"input_size {name and name + '='}{shape_text(size)} is not the example's size",
+                where=", ".join(f"example of '{n}', {shape_text(s)}" for n, s in shapes.items()),
+                why="PyTorch exports a module at the size of the example",
+                help='give an example of that size; or input_size="dynamic", for all sizes',
+            )
+
+
+def _export(
+    module: Any, example: Any, path: Path, dynamic: bool, sizes: Mapping[str, tuple[int, ...]]
+) -> Path:
     """Export a PyTorch module in evaluation mode to ONNX; leave its attributes as they were."""
     if example is None:
         raise ShadergenError(
@@ -98,23 +171,24 @@ def _export(module: Any, example: Any, path: Path, dynamic: bool) -> Path:
 
     def tensor(value: Any) -> Any:
         value = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
-        # PyTorch cannot export with an example that is a part of another tensor.
-        return value.contiguous() if isinstance(value, torch.Tensor) else value
+        # PyTorch cannot export with an example that is a part of another tensor, and after an error
+        # it leaves marks of dynamic sizes on the example.
+        return value.detach().contiguous() if isinstance(value, torch.Tensor) else value
 
-    named = example if isinstance(example, dict) else {}
-    listed = example if isinstance(example, (tuple, list)) else (example,)
     modes = [(m, m.training) for m in module.modules()]
     module.eval()
     try:
         with _without_warnings(), torch.no_grad():
-            with _framework("PyTorch", "run this module on the example"):
-                # In the order of the parameters: the build's inputs are in the order of these.
-                given = inspect.signature(module.forward).bind(*(() if named else listed), **named)
+            with framework("PyTorch", "run this module on the example"):
+                given = _bound(module, example)
                 args = tuple(map(tensor, given.args))
                 kwargs = {name: tensor(v) for name, v in given.kwargs.items()}
                 module(*args, **kwargs)
-            sizes = " with dynamic heights and widths" if dynamic else ""
-            with _framework("PyTorch", f"export this module{sizes}"), _restored(module):
+            if not dynamic:
+                _check_sizes(given, sizes)
+            how = " with dynamic heights and widths" if dynamic else ""
+            exporting = framework("PyTorch", f"export this module{how}", EXPORT_FIRST)
+            with exporting, _restored(module), _without_output():
                 if dynamic:
                     _write_dynamic(module, args, kwargs, _dynamic_shapes(given), path)
                 else:
@@ -168,7 +242,7 @@ def _write_traced(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pa
     written = []
     for given, named in ((args, kwargs), random):
         try:
-            with warnings.catch_warnings(), redirect_stdout(StringIO()):
+            with warnings.catch_warnings():
                 warnings.simplefilter("error", torch.jit._trace.TracerWarning)
                 torch.onnx.export(
                     module, given, path, kwargs=named, dynamo=False, input_names=names
@@ -223,6 +297,13 @@ def _without_warnings() -> Iterator[None]:
             logger.setLevel(level)
 
 
+@contextmanager
+def _without_output() -> Iterator[None]:
+    """Print nothing: of a module that it cannot export, PyTorch prints the whole graph."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        yield
+
+
 def _dynamic_shapes(given: inspect.BoundArguments) -> dict[str, Any] | None:
     """Return what is dynamic of a module's inputs: heights and widths of images.
 
@@ -232,7 +313,8 @@ def _dynamic_shapes(given: inspect.BoundArguments) -> dict[str, Any] | None:
     from torch.export import Dim
 
     def of(value: Any) -> Any:
-        return {2: Dim.DYNAMIC, 3: Dim.DYNAMIC} if len(getattr(value, "shape", ())) == 4 else None
+        is_image = len(getattr(value, "shape", ())) == MAP_RANK
+        return {2: Dim.DYNAMIC, 3: Dim.DYNAMIC} if is_image else None
 
     shapes = {
         name: tuple(map(of, value)) if isinstance(value, tuple) else of(value)
@@ -257,26 +339,6 @@ def _check_dynamic(program: Any) -> None:
                 why="PyTorch exports pooling windows of fixed size, computed from the example",
                 help="leave input_size out: the build then takes the example's size",
             )
-
-
-@contextmanager
-def _framework(name: str, verb: str) -> Iterator[None]:
-    """Say of an error that it is the framework's, and what was its first cause."""
-    try:
-        yield
-    except ShadergenError:
-        raise
-    except Exception as error:
-        first: BaseException = error
-        while first.__cause__ is not None:
-            first = first.__cause__
-        text = re.sub(r"\x1b\[[0-9;]*m", "", str(first)).strip()
-        raise ShadergenError(
-            "SG0102",
-            f"{name} cannot {verb}",
-            why=f"{type(first).__name__}: {text.partition(chr(10))[0]}",
-            help=f"first make this work in {name} without shadergen",
-        ) from error
 
 
 def _stem(model: Any) -> str:

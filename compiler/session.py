@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ShadergenError, did_you_mean
 from ..records import dataclass
 from ..runtime_glue.python.loading import load, resized
+from .array_shapes import check_shapes
 from .runtimes import chosen, for_context, open_context, runtimes_of, shared_context
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ def fitted(build: Build, shapes: Mapping[str, tuple[int, ...]]) -> Build:
         shapes: of the inputs, by name, in the model's own order.
 
     Raises:
-        ShadergenError: SG0605, when the build cannot have these sizes.
+        ShadergenError: SG0605, when the build takes no inputs of these shapes.
     """
+    check_shapes(build, shapes)
     if build.sizes is None:
         return build
     sizes: dict[str, int] = {}
@@ -119,8 +121,9 @@ class Session:
 
         Args:
             inputs: arrays in the order of the build's inputs: of numpy, PyTorch, or anything that
-                numpy reads, in the model's own shapes. If the build takes one picture, its input
-                may be a Pillow image of any size.
+                numpy reads, in the model's own shapes. Their values stay as they are: uint8 arrays
+                hold 0 to 255. If the build takes one picture, its input may be a Pillow image of
+                any size, whose values become 0 to 1.
             named: inputs by their names.
 
         Returns:

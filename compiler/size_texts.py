@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..runtime_glue.python.sizes import defaults, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
@@ -28,6 +28,12 @@ def size_lines(schedule: Mapping[str, Any]) -> list[str]:
         return []
     parts = [f"{p['name']} {p['default']} ({p['min']} to {p['max']})" for p in sizes["parameters"]]
     return [f"sizes: {', '.join(parts)}", *(f"  {c['why']}" for c in sizes["constraints"])]
+
+
+def shape_text(shape: Iterable[int | Sequence[Any]]) -> str:
+    """Return a shape of a schedule as people write it: ``1x3x9x16``, ``1 x 3 x height x width``."""
+    sizes = [size_text(size) for size in shape]
+    return ("x" if all(map(str.isdecimal, sizes)) else " x ").join(sizes)
 
 
 def size_text(entry: int | Sequence[Any]) -> str:

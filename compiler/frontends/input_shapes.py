@@ -49,7 +49,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
     for name, size in request.sizes.items():
         text = "x".join(map(str, size))
         candidates = [shapes[name]] if name else list(shapes.values())
-        if not any(_within(size, shape) for shape in candidates):
+        if not any(fits_shape(size, shape) for shape in candidates):
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} does not fit the model",
@@ -59,7 +59,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
             )
 
 
-def _within(size: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+def fits_shape(size: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether a shape is ``size``, or has its two numbers as neighbouring axes."""
     return size == shape or size in [shape[i : i + 2] for i in range(1, len(shape) - 1)]
 

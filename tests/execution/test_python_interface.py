@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import fields
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ from support import refusal as refused
 from support.players import filters, require
 
 import shadergen
+from shadergen.compiler.array_shapes import check_shapes
 from shadergen.compiler.inspection import inspect_build
 from shadergen.compiler.keywords import CompileOptions, make_options
 from shadergen.compiler.models import EXPORTERS
 from shadergen.compiler.options import Options
+from shadergen.runtime_glue.python.schedule import Port
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
@@ -66,6 +69,11 @@ def image() -> Any:
 @pytest.fixture(scope="module")
 def build(upscaler, image) -> Any:
     return shadergen.compile_model(upscaler, example=image)
+
+
+@pytest.fixture(scope="module")
+def dynamic_build(upscaler, image) -> Any:
+    return shadergen.compile_model(upscaler, example=image, input_size="dynamic")
 
 
 def refusal(call: Any, *args: Any) -> str:
@@ -171,11 +179,10 @@ def test_what_exporters_say_of_absent_packages_is_not_printed(image, monkeypatch
     assert logger.level == level
 
 
-def test_sizes_follow_the_image_in_a_dynamic_build(upscaler, image):
-    dynamic = shadergen.compile_model(upscaler, example=image, input_size="dynamic")
+def test_sizes_follow_the_image_in_a_dynamic_build(dynamic_build, upscaler):
     for height, width in ((24, 40), (17, 9), (17, 9), (30, 50)):
         other = torch.rand(1, 3, height, width)
-        np.testing.assert_allclose(dynamic(other), expected(upscaler, other), atol=1e-6)
+        np.testing.assert_allclose(dynamic_build(other), expected(upscaler, other), atol=1e-6)
 
 
 class Merged(torch.nn.Module):
@@ -200,6 +207,35 @@ def test_a_module_that_assigns_weights_compiles_and_still_runs(image):
     build = shadergen.compile_model(module, example=image, validate=False)
     np.testing.assert_array_equal(expected(module, image), before)
     np.testing.assert_allclose(build(image=image), expected(module, image), atol=1e-5)
+
+
+class Branch(torch.nn.Module):
+    def forward(self, image: Any) -> Any:
+        return image if image.mean() > 0 else -image
+
+
+@pytest.mark.parametrize("size", [None, "dynamic"])
+def test_code_that_depends_on_values_is_named_with_its_line(image, size, capfd):
+    module = torch.nn.Sequential(Upscaler(), Branch())
+    text = refusal(partial(shadergen.compile_model, module, example=image, input_size=size))
+    line = inspect.getsourcelines(Branch)[1] + 2
+    assert f"{__file__}:{line} in forward: return image if image.mean() > 0 else -image" in text
+    assert "why: torch.export cannot follow an `if`, a loop or a number that depends on the" in text
+    assert "help: choose between results with torch.where" in text
+    assert capfd.readouterr() == ("", "")
+    build = shadergen.compile_model(module[0], example=image, validate=False)
+    assert build.model.inputs[0].shape == (1, 3, 24, 40)  # no marks are left on the example
+
+
+def test_an_error_of_a_module_is_named_with_its_line(image):
+    class Wrong(torch.nn.Module):
+        def forward(self, image: Any) -> Any:
+            return image @ image
+
+    text = refusal(partial(shadergen.compile_model, Wrong(), example=image))
+    assert "PyTorch cannot run this module on the example" in text
+    assert "in forward: return image @ image" in text
+    assert "help: first make this work in PyTorch without shadergen" in text
 
 
 class Baked(Merged):
@@ -492,6 +528,90 @@ def test_wrong_inputs_are_refused(build, image):
     assert "input 'image' is no array" in refusal(build, [[1, 2], [3]])
     half = image.to(torch.bfloat16)
     np.testing.assert_array_equal(build(half), build(half.float()))
+
+
+def test_values_of_arrays_stay_as_they_are_and_those_of_pictures_become_0_to_1():
+    example = torch.rand(1, 3, 4, 8)
+    double = shadergen.compile_model(Sizes("scaled"), example=example, validate=False)
+    pixels = np.arange(96, dtype=np.uint8).reshape(4, 8, 3)
+    np.testing.assert_array_equal(
+        double(pixels.transpose(2, 0, 1)[None]), 4.0 * pixels.transpose(2, 0, 1)[None]
+    )
+    picture = np.asarray(double(Image.fromarray(pixels)))
+    np.testing.assert_array_equal(picture, np.minimum(4 * pixels.astype(int), 255))
+
+
+ADD = "add the batch axis: array[None]"
+IN_TURN = "run the entries of the batch one after another"
+ALL_SIZES = 'for arrays of all sizes, compile with input_size="dynamic"'
+FROM_PICTURE = "array.transpose(2, 0, 1)[None], or pass the Pillow image"
+
+
+@pytest.mark.parametrize(
+    ("shape", "fixed", "dynamic"),
+    [
+        ((24, 40, 3), [FROM_PICTURE], [FROM_PICTURE]),
+        ((9, 7, 3), [FROM_PICTURE, ALL_SIZES], [FROM_PICTURE]),
+        ((1, 24, 40, 3), ["array.transpose(0, 3, 1, 2)"], ["array.transpose(0, 3, 1, 2)"]),
+        ((3, 24, 40), [ADD], [ADD]),
+        ((2, 3, 24, 40), [IN_TURN], [IN_TURN]),
+        ((1, 3, 9, 7), [ALL_SIZES], None),
+        ((1, 4, 24, 40), [], []),
+        ((40,), [], []),
+    ],
+)
+def test_a_shape_that_does_not_fit_is_refused_with_a_way_to_make_it_fit(
+    build, dynamic_build, shape, fixed, dynamic
+):
+    array = np.zeros(shape, np.float32)
+    for made, takes, wanted in (
+        (build, "1x3x24x40, not", fixed),
+        (dynamic_build, "1 x 3 x height x width, not", dynamic),
+    ):
+        if wanted is None:
+            assert made(array).shape == (1, 3, 2 * shape[2], 2 * shape[3])
+            continue
+        text = refusal(made, array)
+        assert f"the input takes an array of shape {takes}" in text
+        helps = [line for line in text.split("\n") if line.startswith("  = help: ")]
+        assert len(helps) == len(wanted)
+        assert all(part in line for part, line in zip(wanted, helps, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "array", "help"),
+    [
+        ((1, 8, 9, 3), (0, 2, 3, 1), (3, 8, 9), "array.transpose(1, 2, 0)[None]"),
+        ((1, 8, 9, 3), (0, 2, 3, 1), (8, 9, 3), ADD),
+        ((1, 8, 9, 3), (0, 2, 3, 1), (1, 3, 8, 9), "array.transpose(0, 2, 3, 1)"),
+        ((1, 8, 9, 1), (0, 2, 3, 1), (8, 9), "array[None, :, :, None]"),
+        ((1, 1, 8, 9), (0, 1, 2, 3), (8, 9), "array[None, None]"),
+        ((1, 5), (0, 1), (5,), ADD),
+    ],
+)
+def test_the_help_gives_an_array_the_axes_of_the_input(shape, axes, array, help):
+    port = Port("x", "x", shape, axes, "float", "float32")
+    build = SimpleNamespace(inputs=(port,), sizes=None)
+    assert help in refusal(check_shapes, build, {"x": array})
+
+
+def test_the_default_size_of_a_dynamic_build_is_the_examples(upscaler, image, dynamic_build):
+    assert "sizes:    height 24 (1 to " in repr(dynamic_build)
+    assert dynamic_build.options.dynamic == (24, 40)
+    stated = shadergen.compile_model(
+        upscaler, example=image, input_size="dynamic:16x24", validate=False
+    )
+    assert stated.options.dynamic == (16, 24)
+
+
+@pytest.mark.parametrize("size", ["12x20", (12, 20), {"image": (1, 3, 12, 20)}])
+def test_a_size_other_than_the_examples_is_refused(upscaler, image, size):
+    call = partial(shadergen.compile_model, upscaler, example=image, input_size=size)
+    text = refusal(call)
+    assert "12x20 is not the example's size" in text
+    assert "example of 'image', 1x3x24x40" in text
+    assert 'give an example of that size; or input_size="dynamic"' in text
+    assert "/" not in text
 
 
 def test_functions_list_their_options():
