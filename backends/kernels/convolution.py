@@ -317,7 +317,7 @@ def first_sums(bias: list[Value], group: Group, shader: ShaderBuilder) -> list[E
     if not bias:
         return [vec4(0.0)] * len(group.planes)
     return [
-        shader.channel_vector(bias[0], group.plane(k), number)
+        shader.channel_vector(bias[0], group.plane(k), number, group.stacked)
         for k, number in enumerate(map(group.number, range(len(group.planes))))
     ]
 

@@ -43,7 +43,7 @@ def operand(shader: ShaderBuilder, value: Value, role: str, group: Group, k: int
     """Return the vec4 of an operand at the position being written, broadcast as numpy does."""
     result = group.node.result.type
     if is_parameter(value, result):
-        return shader.parameter(value, group.plane(k), group.number(k))
+        return shader.parameter(value, group.plane(k), group.number(k), group.stacked)
     if value.type.in_planes and result.in_planes:
         return _of_map(shader, value, role, group, k)
     rows = not value.type.in_planes and not result.in_planes

@@ -167,7 +167,9 @@ class ShaderBuilder(Declarations):
         weights, storage = self._weights
         return storage == "texture" and weights.format == "rgba8"
 
-    def parameter(self, value: Value, plane: Int, number: int | None = None) -> Expression:
+    def parameter(
+        self, value: Value, plane: Int, number: int | None = None, stacked: bool = False
+    ) -> Expression:
         """Return the vec4 of a number or a per-channel constant for a plane.
 
         Args:
@@ -175,14 +177,18 @@ class ShaderBuilder(Declarations):
             plane: its plane, or an expression if one program draws several planes.
             number: the plane that this pass draws, if known. The vector is then stored after the
                 weights that a loop reads, if there are any.
+            stacked: whether the fragments of a draw differ in the plane. The vectors of all planes
+                are then stored there: they would be an array that fragments index.
         """
         if value.type.size == 1:  # the same for all channels
             assert isinstance(value, Constant)
             rows = np.repeat(plane_rows(value.data)[:, :1], LANES, axis=1)
             return self._parameter((value, True), rows, 0)
-        return self.channel_vector(value, plane, number)
+        return self.channel_vector(value, plane, number, stacked)
 
-    def channel_vector(self, value: Value, plane: Int, number: int | None = None) -> Expression:
+    def channel_vector(
+        self, value: Value, plane: Int, number: int | None = None, stacked: bool = False
+    ) -> Expression:
         """Return the vec4 of a vector with one number for each channel, a bias, for a plane."""
         assert isinstance(value, Constant)
         rows = plane_rows(value.data)
@@ -194,7 +200,7 @@ class ShaderBuilder(Declarations):
                 first = start - self._tail_count + 1  # index after the weights
                 begin = self.size("first_parameter_row", first) if first else integer(0)
                 return reader(begin + (start - first))
-            if self._shares_sizes and len(rows) > 1 and self._has_room(len(rows)):
+            if (stacked or self._shares_sizes) and len(rows) > 1 and self._has_room(len(rows)):
                 if (value, False) not in self._starts:
                     start = self._after_weights(Rows(rows))
                     name = f"parameter_row_{sum(t.count > 1 for t in self._tail)}"

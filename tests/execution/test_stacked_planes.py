@@ -104,6 +104,18 @@ def test_a_stacked_map_takes_one_draw(device):
     assert (between["kind"], between["layers"], between["packing"]) == ("2d", 1, "rows")
 
 
+def test_layers_that_differ_in_weights_and_biases_share_a_program():
+    """A fragment finds its plane at run time, so biases lie behind the weights it loops over."""
+    y = x = image(1, 12, 6, 5)
+    for layer in range(4):
+        y = conv(RNG, y, 12, (3, 3), f"layer{layer}", pads=(1, 1, 1, 1), groups=12)
+    graph = graph_of(pointwise("relu(x0)", y), inputs=(x,))
+    _, files, _ = compile_graph(graph, **STACKED)
+    shaders = [p["shader"] for p in files.schedule["passes"]]
+    assert shaders[1] == shaders[2]  # both read and write a stack
+    assert "const vec4" not in files.shaders[shaders[1]]
+
+
 def test_what_cannot_be_stacked_stays_an_array():
     x = image(2, 8, 6, 5)
     batches = graph_of(conv(RNG, conv(RNG, x, 8, (3, 3)), 8, (3, 3), "last"), inputs=(x,))
