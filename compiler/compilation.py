@@ -43,7 +43,7 @@ from .option_parsing import parse_preprocessing
 from .options import Options
 from .proven_fields import proven_members
 from .random_inputs import trial_inputs
-from .tuning.coverage import coverage_notes
+from .tuning.coverage import advice, coverage_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -256,7 +256,8 @@ def compile_file(
     notes = (*known.notes(), *read, *compiled_notes(graph, context.target, decisions))
     for chosen in seen.values():
         assert options.tuning is not None
-        notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
+        times, path = context.measured, options.tuning
+        notes += coverage_notes(chosen, context.target, times, path, advice(options))
     return Compilation(output, imported, graph, files, decisions, {}, notes, calibrated)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...backends.devices import named_profile
 from ...backends.kernels import KernelFamilies
 from ...ir.graph import Choice
-from ...passes.placement.tuning_key import tuning_key
+from ...passes.placement.tuning_key import is_for, tuning_key
 from ...records import replace
+from .file import read_tuning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,10 +17,37 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Graph, Node
     from ...passes.placement.target import Target
+    from ..options import Options
+
+AGAIN = "tune with the same device, size and options"
+
+
+def advice(options: Options) -> str:
+    """Return what makes a tuning file have times: the device that it was measured for, if known.
+
+    Args:
+        options: of the compilation, with a tuning file.
+
+    Raises:
+        ShadergenError: as :func:`.file.read_tuning`.
+    """
+    assert options.tuning is not None
+    tuning = read_tuning(options.tuning)
+    profile = named_profile(tuning.renderer)
+    if not profile or any(is_for(key, options.target()) for key in tuning.measured):
+        return AGAIN
+    other = replace(options, device=profile, glsl=None).target()
+    if not any(is_for(key, other) for key in tuning.measured):
+        return AGAIN
+    return f"measured for {profile}: add --device {profile}"
 
 
 def coverage_notes(
-    graph: Graph, target: Target, measured: Mapping[str, Mapping[Choice, float]], path: Path
+    graph: Graph,
+    target: Target,
+    measured: Mapping[str, Mapping[Choice, float]],
+    path: Path,
+    advice: str = AGAIN,
 ) -> tuple[str, ...]:
     """Return a line that says of how many layers a file knows nothing, if there are any.
 
@@ -27,6 +56,7 @@ def coverage_notes(
         target: it is compiled for.
         measured: what the file holds.
         path: of the file.
+        advice: what helps.
     """
     kernels = KernelFamilies(target)
 
@@ -41,4 +71,4 @@ def coverage_notes(
     said = f"{known or 'none'} of the {len(layers)} layers"
     if len(layers) == 1:
         said = "none of the layers"
-    return (f"{path} has times for {said}: tune with the same device, size and options",)
+    return (f"{path} has times for {said}: {advice}",)

@@ -27,9 +27,17 @@ def tuning_key(node: Node, target: Target) -> str:
     halves = " with f16" if target.wgsl == "f16" and node.choice.precision == "mediump" else ""
     return (
         f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(operands)}; "
-        f"{node.choice.precision}{sums} in {target.language}{halves}, {target.fetch}, "
-        f"parameters in {target.parameters}, weights of {target.weight_format}"
+        f"{node.choice.precision}{sums} in {target.language}{halves}, {_options(target)}"
     )
+
+
+def is_for(tuning_key: str, target: Target) -> bool:
+    """Whether a tuning key has the shader options of a target."""
+    return f" in {target.language}" in tuning_key and tuning_key.endswith(_options(target))
+
+
+def _options(target: Target) -> str:
+    return f"{target.fetch}, parameters in {target.parameters}, weights of {target.weight_format}"
 
 
 def _operand(value: Value) -> str:

@@ -21,7 +21,7 @@ from shadergen.compiler.cli import cli
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning import session, trials
-from shadergen.compiler.tuning.coverage import coverage_notes
+from shadergen.compiler.tuning.coverage import AGAIN, advice, coverage_notes
 from shadergen.compiler.tuning.file import WRONG, Tuning, read_tuning, save_tuning
 from shadergen.compiler.tuning.session import kinds, spearman, tune_model
 from shadergen.compiler.tuning.trials import Settings, measure
@@ -320,11 +320,30 @@ def test_compile_uses_the_file(tmp_path):
     why = {d.subject: d.why for d in tuned.decisions if d.step == "choose kernels"}
     assert why["conv2"].startswith("measured")
     assert why["conv1"].startswith("predicted")
-    advice = "tune with the same device, size and options"
-    assert tuned.notes == (f"{path} has times for 1 of the 3 layers: {advice}",)
+    assert tuned.notes == (f"{path} has times for 1 of the 3 layers: {AGAIN}",)
     larger = replace(options, input_size={"": (32, 48)}, tuning=path)
     other = compile_model(ESPCN, tmp_path / "other", larger)
-    assert other.notes == (f"{path} has times for none of the 3 layers: {advice}",)
+    assert other.notes == (f"{path} has times for none of the 3 layers: {AGAIN}",)
+
+
+def test_a_file_that_was_measured_for_another_device_names_it(tmp_path):
+    options = Options(device="llvmpipe", input_size={"": (16, 24)}, validate=False)
+    plain = compile_model(ESPCN, tmp_path / "plain", options)
+    node = next(n for n in plain.graph.nodes if n.name == "conv2")
+    path = tmp_path / "t.json"
+    times = {node.choice: 1.0}
+    tuning = Tuning("llvmpipe (LLVM)", {}).extended(tuning_key(node, options.target()), times)
+    save_tuning(tuning, path)
+    for device, says in (
+        ("gles30", "measured for llvmpipe: add --device llvmpipe"),
+        ("llvmpipe", AGAIN),
+    ):
+        other = replace(options, device=device, input_size={"": (8, 8)}, tuning=path)
+        notes = compile_model(ESPCN, tmp_path / device, other).notes
+        assert notes == (f"{path} has times for none of the 3 layers: {says}",)
+    save_tuning(replace(tuning, renderer="Some GPU"), path)
+    foreign = replace(options, device="gles30", tuning=path)
+    assert advice(foreign) == AGAIN
 
 
 def test_a_file_that_knows_nothing_of_the_only_layer_says_so():
