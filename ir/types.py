@@ -188,7 +188,9 @@ class TensorType:
         return self.placed(replace(self.layout, slot=None, first=0))
 
     def __str__(self) -> str:
-        return f"{self.dtype} {'x'.join(map(str, self.shape)) or 'scalar'}"
+        sizes = list(map(str, self.shape))
+        between = "x" if all(map(str.isdecimal, sizes)) else " x "
+        return f"{self.dtype} {between.join(sizes) or 'scalar'}"
 
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:

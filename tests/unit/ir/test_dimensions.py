@@ -315,3 +315,10 @@ def test_parts_that_are_shared_are_closed_once() -> None:
 def test_what_has_no_open_size_is_not_made_anew() -> None:
     fixed = Slice((0, 1), (1, 1), (2, 3))
     assert with_hints(fixed) is fixed
+
+
+def test_a_type_reads_well_with_dynamic_sizes():
+    _, height, width = new()
+    assert str(TensorType((1, 3, height, 2 * width))) == "float32 1 x 3 x height x 2*width"
+    assert str(TensorType((1, 3, 16, 24))) == "float32 1x3x16x24"
+    assert str(TensorType(())) == "float32 scalar"
