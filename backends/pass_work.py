@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class PassWork:
     """What one invocation of a GPU pass does.
 
-    Branches count as taken: of a tensor in several 2D textures, each is read where one is chosen.
+    Branches count as taken, but of a tensor in several 2D textures, each read reads one.
 
     Attributes:
         multiplies: multiply-adds of floats, those of unused lanes included.
@@ -74,6 +74,6 @@ def _work(p: GpuPass, counts: Counts) -> PassWork:
     return PassWork(
         round(counts.multiplies * LANES),
         round(counts.operations * LANES),
-        tuple(counts.reads[texture.name] for texture in p.program.textures),
+        tuple(round(counts.reads[t.name] - counts.unread[t.name]) for t in p.program.textures),
         tuple(blocks.get(block.name, 0) for block in p.blocks),
     )

@@ -98,12 +98,41 @@ def compile_model(
 def _compile_user_shader(
     model: Path, output: Path, options: Options, progress: Callable[[str], None]
 ) -> Compilation:
-    asked, options = options, for_user_shader(options)
-    most = options.target().limits.draw_buffers
     check_writable(output)
     dump = Dump(options.dump_ir)
+    compiled, shader = user_shader_in_memory(model, output, options, dump, progress)
+    with explained(model, dump):
+        if options.validate:
+            progress("validating shaders")
+        validation = validate_user_shader(shader) if options.validate else {}
+        write_user_shader(shader.text, output)
+    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
+    notes += stage_notes(options, shader)
+    decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
+    return replace(
+        compiled, decisions=decisions, validation=validation, notes=notes, user_shader=shader
+    )
+
+
+def user_shader_in_memory(
+    model: Path, output: Path, asked: Options, dump: Dump, progress: Callable[[str], None]
+) -> tuple[Compilation, UserShader]:
+    """Compile a model into a user shader; nothing is written.
+
+    Args:
+        model: as for :func:`compile_model`.
+        output: the file that it is for.
+        asked: the options as given.
+        dump: for the graph.
+        progress: as for :func:`compile_model`.
+
+    Raises:
+        ShadergenError: as :func:`compile_model`.
+    """
+    options = for_user_shader(asked)
+    most = options.target().limits.draw_buffers
     try:
-        compiled, shader = _user_shader(model, output, options, dump, progress)
+        return _user_shader(model, output, options, dump, progress)
     except ShadergenError as error:
         if error.code == "SG0402" and options.stage == "fragment":
             # The help is --stage compute. If that is refused, too, its reason is the one to know.
@@ -113,20 +142,8 @@ def _compile_user_shader(
             raise
         if options.mrt is not None or error.code != "SG0405":
             raise
-        # Layers of few planes a pass lie in many textures: perhaps more than a pass may read.
-        options = replace(options, mrt=most)
-        compiled, shader = _user_shader(model, output, options, dump, progress)
-    with explained(model, dump):
-        if options.validate:
-            progress("validating shaders")
-        validation = validate_user_shader(shader) if options.validate else {}
-        write_user_shader(shader.text, output)
-    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
-    notes += stage_notes(asked, shader)
-    decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
-    return replace(
-        compiled, decisions=decisions, validation=validation, notes=notes, user_shader=shader
-    )
+    # Layers of few planes a pass lie in many textures: perhaps more than a pass may read.
+    return _user_shader(model, output, replace(options, mrt=most), dump, progress)
 
 
 def _user_shader(

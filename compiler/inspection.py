@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..backends.texels import texel_bytes
+from ..backends.user_shader.frame import frame_of
+from ..backends.user_shader.hooks import CHROMA, LUMA_SCALE, STAGES
 from ..errors import ShadergenError
 from ..ir.types import LANES, Layout
 from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
-from . import compilation
+from . import compilation, driver
+from .dump import Dump
 from .estimation import FrameEstimate, estimate, gpus_of
 from .size_texts import at_defaults, shape_text, size_lines
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from .options import Options
 
 
+FULL_HD = 1080, 1920  # the picture of a user shader, unless --input-size dynamic:HxW sets one
 PACKINGS = {"planes": "channel-packed", "rows": "row-packed"}
 
 
@@ -54,7 +58,8 @@ class Inspection:
     this one; empty for the generic build. ``calibrated`` are the
     layers in 16 bits by what inputs showed and not by proof. ``sizes`` says which sizes a dynamic
     build accepts; the figures are those of its defaults. ``estimates`` are for the GPUs of a device
-    profile.
+    profile. ``hook`` is the stage of the player's picture that a user shader replaces; empty for
+    a build.
     """
 
     model: str
@@ -71,6 +76,14 @@ class Inspection:
     variants: tuple[str, ...]
     variant: str = ""
     estimates: tuple[FrameEstimate, ...] = ()
+    hook: str = ""
+
+    @property
+    def language(self) -> str:
+        """What the shaders are written in."""
+        if self.hook:
+            return f"user shader on {self.hook}"
+        return f"GLSL ES {self.glsl}" if self.glsl else "WGSL"
 
     @property
     def macs(self) -> int:
@@ -110,13 +123,15 @@ def inspect_model(
     profile: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Inspection:
-    """Compile a model in memory and inspect the build that would be written.
+    """Compile a model in memory and inspect the build or user shader that would be written.
 
     Raises:
         ShadergenError: as :func:`.compilation.compile_graph` and :func:`.compilation.import_model`;
             SG0301 where nothing can be estimated.
     """
     gpus = _gpus(profile)
+    if options.package == "mpv":
+        return _inspect_user_shader(model, options, gpus, progress)
     try:
         progress("reading the model")
         graph = compilation.import_model(model, options)
@@ -124,6 +139,28 @@ def inspect_model(
     except ShadergenError as error:
         raise error.at(str(model)) from None
     return inspection(files.schedule, gpus)
+
+
+def _inspect_user_shader(
+    model: Path, options: Options, gpus: Mapping[str, Gpu], progress: Callable[[str], None]
+) -> Inspection:
+    """Compile a model into a user shader in memory, and inspect a frame of it."""
+    dump = Dump(options.dump_ir)
+    compiled, shader = driver.user_shader_in_memory(model, model, options, dump, progress)
+    height, width = FULL_HD
+    if isinstance(options.dynamic, tuple):
+        height, width = options.dynamic
+    elif STAGES[shader.hook].channels == CHROMA:
+        height, width = height // LUMA_SCALE, width // LUMA_SCALE
+    try:
+        sizes = {"height": height, "width": width}
+        frame = frame_of(compiled.files, shader, sizes, options.luma)
+    except ShadergenError as error:
+        raise error.at(str(model)) from None
+    found = inspection(frame, gpus)
+    stages = ("compute" if block.compute else "fragment" for block in shader.blocks)
+    rows = tuple(replace(p, stage=s) for p, s in zip(found.passes, stages, strict=True))
+    return replace(found, passes=rows, sizes=shader.notes, hook=shader.hook)
 
 
 def _gpus(profile: str | None) -> Mapping[str, Gpu]:

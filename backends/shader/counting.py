@@ -52,12 +52,18 @@ def _none() -> defaultdict[str, int]:
     return defaultdict(int)
 
 
+def _no_share() -> defaultdict[str, float]:
+    return defaultdict(float)
+
+
 @dataclass
 class Counts:
     """Operation counts of one invocation.
 
     Attributes:
         reads: of texels, by their kind.
+        unread: how many of them are not carried out, as a function reads another of its textures;
+            each of its textures is read equally often.
         elements: reads from buffers, by the name of the array.
         constant_elements: those of them whose index is a number.
         multiplies: multiply-adds to a variable.
@@ -72,6 +78,7 @@ class Counts:
     """
 
     reads: defaultdict[str, int] = field(default_factory=_none)
+    unread: defaultdict[str, float] = field(default_factory=_no_share)
     elements: defaultdict[str, int] = field(default_factory=_none)
     constant_elements: defaultdict[str, int] = field(default_factory=_none)
     multiplies: float = 0.0
@@ -105,6 +112,8 @@ class Counts:
         """Add what is done so many times."""
         for name, n in other.reads.items():
             self.reads[name] += n * trips
+        for name, share in other.unread.items():
+            self.unread[name] += share * trips
         for array, n in other.elements.items():
             self.elements[array] += n * trips
         for array, n in other.constant_elements.items():
@@ -230,7 +239,11 @@ class _Outliner:
 
     def _function(self, function: Function) -> Outline:
         if function not in self._functions:
-            self._functions[function] = self.block(function.body)
+            found = self._functions[function] = self.block(function.body)
+            if function.chooses:
+                reads = found.own.reads
+                for kind, n in reads.items():
+                    found.own.unread[kind] += n * (1 - 1 / sum(reads.values()))
         return self._functions[function]
 
     def _expression(self, expression: Expression, found: Outline) -> None:

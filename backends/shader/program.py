@@ -69,6 +69,7 @@ class Array:
 class Function:
     """A function; ``results`` are parameters that it writes to.
 
+    One that ``chooses`` reads one of several textures: its texels are alternatives.
     Its body may be written after it was applied: that of weights knows its texture only then.
     """
 
@@ -77,6 +78,7 @@ class Function:
     returns: Type | None
     body: Sequence[Statement] = ()
     results: tuple[Variable, ...] = ()
+    chooses: bool = False
 
     def __call__(self, *arguments: Expression) -> Invoke:
         return Invoke(self, arguments)

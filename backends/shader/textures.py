@@ -133,7 +133,7 @@ def choosing(name: str, value: Value, bindings: Sequence[TextureBinding], first:
         with body.when(layer.equals(first + k)):
             body.give(texel)
     body.give(texels[-1])
-    return Function(name, (p, layer), VEC4, body.statements)
+    return Function(name, (p, layer), VEC4, body.statements, chooses=True)
 
 
 def from_external(name: str, binding: TextureBinding, width: Int, height: Int) -> Function:

@@ -14,10 +14,10 @@ import rich_click as click
 
 from ...backends.user_shader.hooks import STAGES, UPSCALE_FROM
 from ...errors import ShadergenError, count, few
-from ..choices import CHOICES, EMBEDDINGS, PACKAGES
+from ..choices import CHOICES, EMBEDDINGS
 from .help import command
 from .model_files import keep_making, model_argument, model_file
-from .options import compile_options, to_options
+from .options import compile_options, luma_option, target_option, to_options
 from .output import (
     bytes_text,
     echo,
@@ -52,15 +52,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Folder to write; replaces an earlier build there. With --target mpv: file to write.",
 )
-@click.option(
-    "--target",
-    "package",
-    type=click.Choice(PACKAGES),
-    default="build",
-    show_default=True,
-    help="A folder for the runtimes, or a user shader for video players. build: a folder; mpv: a "
-    "user shader for mpv and libplacebo, one file for pictures of any size.",
-)
+@target_option
 @click.option(
     "--hook",
     type=click.Choice(tuple(STAGES)),
@@ -97,12 +89,7 @@ if TYPE_CHECKING:
     help="Let the viewer of a user shader change the strength, in mpv with --vo=gpu-next and "
     "--glsl-shader-opts. libplacebo older than 5.233 refuses the file.",
 )
-@click.option(
-    "--luma",
-    metavar="NAME",
-    help="Input that receives the video's luma in a user shader. The other input receives chroma, "
-    "half as high and wide.",
-)
+@luma_option
 @click.option(
     "--intermediates",
     type=click.Choice(CHOICES["intermediates"]),

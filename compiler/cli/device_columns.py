@@ -46,7 +46,7 @@ def _print_figures(profiles: Sequence[str], builds: Sequence[Inspection], is_mod
             "weights",
             [bytes_text(b.weight_bytes) if b.weight_bytes else "in the shaders" for b in builds],
         ),
-        ("shaders", [f"GLSL ES {b.glsl}" if b.glsl else "WGSL" for b in builds]),
+        ("shaders", [b.language for b in builds]),
     ):
         table.add_row(name, *texts)
     print_table(table)

@@ -59,7 +59,16 @@ COMMON: dict[str, tuple[str, ...]] = {
         *("model", "build", "input_size", "device", "precision", "reference", "given"),
         *("runtime", "layers", "bisecting"),
     ),
-    "inspect": ("path", "device", "variant", "input_size", "outputs", "precision", "as_json"),
+    "inspect": (
+        "path",
+        "package",
+        "device",
+        "variant",
+        "input_size",
+        "outputs",
+        "precision",
+        "as_json",
+    ),
     "report": ("path", "output", "device", "variant", "input_size", "outputs", "precision"),
     "view": (
         *("path", "source", "output", "scale", "device", "variant", "input_size", "outputs"),

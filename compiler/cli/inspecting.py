@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from ...backends.devices import DEFAULT_DEVICE
 from ...errors import ShadergenError
 from ..pass_table import COLUMNS, pass_cells
 from .help import command
-from .options import inspect_options, model_or_build, to_options
+from .options import inspect_options, luma_option, model_or_build, target_option, to_options
 from .output import (
     bytes_text,
     echo,
@@ -38,6 +39,8 @@ UNITS: tuple[Unit, ...] = ("arithmetic", "textures", "memory", "render targets")
     "[bold]shadergen inspect model.onnx --input-size 360x640 --device adreno-6xx[/bold]",
 )
 @click.argument("path", metavar="BUILD|MODEL", type=click.Path(path_type=Path))
+@target_option
+@luma_option
 @inspect_options
 @click.option("--variant", metavar="NAME", help="Show this variant of a build.")
 @click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON.")
@@ -46,7 +49,9 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
 
     With --device, also estimate milliseconds on GPUs of the profile, from their published rates,
     and what limits each pass. A list of devices is compared side by side: a MODEL is compiled for
-    each. A BUILD takes no other options than --device, --variant and --json.
+    each. With --target mpv, the passes are those of a user shader, for a picture of 1080x1920 (or
+    of --input-size dynamic:HxW), with estimates for all GPUs unless --device names a family. A
+    BUILD takes no other options than --device, --variant and --json.
     """
     from ..device_list import device_names
     from ..inspection import inspect_build, inspect_model
@@ -56,6 +61,8 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
         _compare(path, is_model, profiles, variant, as_json, flags)
         return
     if is_model:
+        if flags["package"] == "mpv":
+            profile = profile or DEFAULT_DEVICE
         with progress_line() as progress:
             found = inspect_model(path, to_options(flags), profile, progress)
     else:
@@ -109,11 +116,13 @@ def _print_passes(found: Inspection) -> None:
     print_table(table)
     for line in found.sizes:
         echo(line)
+    figures = f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds"
+    if found.hook:
+        picture = found.passes[0]  # its copy
+        echo(f"{figures}, {found.language}, for a picture of {picture.height}x{picture.width}")
+        return
     echo(
-        f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds, "
-        f"GLSL ES {found.glsl}"
-        if found.glsl
-        else "WGSL",
+        f"{figures}, {found.language}",
         f"textures: {bytes_text(found.texture_bytes_peak)} at the peak, "
         f"{bytes_text(found.texture_bytes_total)} without sharing; "
         f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",

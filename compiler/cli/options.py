@@ -10,7 +10,7 @@ from click import get_current_context as current_context
 from click.core import ParameterSource
 
 from ...errors import ShadergenError
-from ..choices import CHOICES, GLSL_VERSIONS, OPTIONAL_PASSES, RUNTIMES
+from ..choices import CHOICES, GLSL_VERSIONS, OPTIONAL_PASSES, PACKAGES, RUNTIMES
 from .completion import device_profiles
 from .output import echo
 
@@ -18,6 +18,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from ..options import Options
+
+
+target_option = click.option(
+    "--target",
+    "package",
+    type=click.Choice(PACKAGES),
+    default="build",
+    show_default=True,
+    help="A folder for the runtimes, or a user shader for video players. build: a folder; mpv: a "
+    "user shader for mpv and libplacebo, one file for pictures of any size.",
+)
+luma_option = click.option(
+    "--luma",
+    metavar="NAME",
+    help="Input that receives the video's luma in a user shader. The other input receives chroma, "
+    "half as high and wide.",
+)
 
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -410,9 +427,10 @@ def model_or_build(
             )
         return True, profile
     if others := sorted(set(given) - set(of_builds)):
+        flags = {p.name: p.opts[-1] for p in context.command.params}
         raise ShadergenError(
             "SG0301",
-            f"--{others[0].replace('_', '-')} needs a model: '{path}' is a compiled build",
+            f"{flags[others[0]]} needs a model: '{path}' is a compiled build",
             help=f"{name} the model with this option",
         )
     return False, profile

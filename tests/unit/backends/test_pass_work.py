@@ -83,3 +83,14 @@ def test_a_program_that_several_passes_share_is_walked_once(mrt):
         passes = entry(weights="ubo", winograd="off", device="gles30", mrt=mrt)
     assert len(passes) == PLANES_OUT // mrt
     assert walked.call_count == 1
+
+
+@pytest.mark.parametrize("weights", ["constants", "ubo"])
+def test_each_of_the_2d_textures_of_a_tensor_is_fetched_once_a_tap(weights):
+    x = image(1, LANES, HEIGHT + 2, WIDTH + 2)
+    between = conv(np.random.default_rng(0), x, LANES * PLANES_IN, (1, 1))
+    y = conv(np.random.default_rng(1), between, LANES * PLANES_OUT, (3, 3))
+    options = {"weights": weights, "winograd": "off", "textures": "2d", "mrt": 3}
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), device="gles30", **options)
+    reads = files.schedule["passes"][-1]["reads"]
+    assert [(r["layer"], r["fetches"]) for r in reads] == [(n, TAPS) for n in range(PLANES_IN)]
