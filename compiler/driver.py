@@ -23,6 +23,7 @@ from .options import Options
 from .provenance import provenance
 from .user_shader import (
     as_dispatched,
+    check_folder,
     check_unused,
     check_writable,
     family_lines,
@@ -33,6 +34,7 @@ from .user_shader import (
     within_the_format,
     write_user_shader,
 )
+from .user_shader_frame import frame_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +58,7 @@ def compile_model(
     if options.package == "mpv":
         return _compile_user_shader(model, output, options, progress)
     check_unused(options)
+    check_folder(output)
     variants = variants_of(options)
     for each in (options, *variants.values()):
         each.target()  # refuses wrong options before any work is done
@@ -106,8 +109,8 @@ def _compile_user_shader(
             progress("validating shaders")
         validation = validate_user_shader(shader) if options.validate else {}
         write_user_shader(shader.text, output)
-    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
-    notes += stage_notes(options, shader)
+    notes = (*compiled.notes, *overflow_notes(compiled.graph), *stage_notes(options, shader))
+    notes += (*length_notes(shader), *frame_notes(compiled.files, shader, options))
     decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
     return replace(
         compiled, decisions=decisions, validation=validation, notes=notes, user_shader=shader

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..backends.texels import texel_bytes
-from ..backends.user_shader.frame import frame_of
-from ..backends.user_shader.hooks import CHROMA, LUMA_SCALE, STAGES
 from ..errors import ShadergenError
 from ..ir.types import LANES, Layout
 from ..records import dataclass, replace
@@ -15,6 +13,7 @@ from . import compilation, driver
 from .dump import Dump
 from .estimation import FrameEstimate, estimate, gpus_of
 from .size_texts import at_defaults, shape_text, size_lines
+from .user_shader_frame import frame_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from .options import Options
 
 
-FULL_HD = 1080, 1920  # the picture of a user shader, unless --input-size dynamic:HxW sets one
 PACKINGS = {"planes": "channel-packed", "rows": "row-packed"}
 
 
@@ -147,14 +145,8 @@ def _inspect_user_shader(
     """Compile a model into a user shader in memory, and inspect a frame of it."""
     dump = Dump(options.dump_ir)
     compiled, shader = driver.user_shader_in_memory(model, model, options, dump, progress)
-    height, width = FULL_HD
-    if isinstance(options.dynamic, tuple):
-        height, width = options.dynamic
-    elif STAGES[shader.hook].channels == CHROMA:
-        height, width = height // LUMA_SCALE, width // LUMA_SCALE
     try:
-        sizes = {"height": height, "width": width}
-        frame = frame_of(compiled.files, shader, sizes, options.luma)
+        frame = frame_for(compiled.files, shader, options)
     except ShadergenError as error:
         raise error.at(str(model)) from None
     found = inspection(frame, gpus)

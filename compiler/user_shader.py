@@ -64,6 +64,7 @@ HELP = "--target mpv writes one file, for example -o net.glsl"
 UNITS = "texture units"  # of planes, as :mod:`..backends.device_limits` calls them
 MANY = 20  # fragment passes from where on compute passes are suggested
 LONG = 1 << 20  # characters of code from where on players take long to compile it
+COMPILATION = 8  # seconds for so many, on a core of a CPU
 
 
 def for_user_shader(options: Options) -> Options:
@@ -179,6 +180,20 @@ def check_unused(options: Options) -> None:
             raise ShadergenError("SG0301", f"{flag} needs --target mpv")
 
 
+def check_folder(output: Path) -> None:
+    """Refuse the name of a user shader for a build's folder.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    if output.suffix == ".glsl":
+        raise ShadergenError(
+            "SG0301",
+            f"'{output.name}' is the name of a user shader, a build is a folder",
+            help="add --target mpv to write a user shader",
+        )
+
+
 @contextmanager
 def within_the_format(stage: str, intermediates: str) -> Iterator[None]:
     """Say of a kernel that exceeds a limit which limits a user shader has."""
@@ -222,7 +237,10 @@ def length_notes(shader: UserShader) -> tuple[str, ...]:
     length = len(shader.text) - sum(len(table.data) for table in shader.tables)
     if length <= LONG:
         return ()
-    return (f"{length / LONG:.1f} MB of code: players take long to start it",)
+    return (
+        f"{length / LONG:.1f} MB of code: the first start takes about "
+        f"{length / LONG * COMPILATION:.0f} s on Mesa's software Vulkan; GPU drivers differ",
+    )
 
 
 def stage_notes(options: Options, shader: UserShader) -> tuple[str, ...]:

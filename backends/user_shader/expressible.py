@@ -114,8 +114,9 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
             "SG0405",
             f"the network takes {count(picture['channels'], 'channel')} and gives "
             f"{result['channels']}",
-            why="a user shader replaces the picture that it reads",
-            help="end the network at a picture of the same kind with --outputs NAME",
+            why="a user shader replaces the picture by one of the same kind",
+            help="use a build, which gives any output: compile without --target mpv, then "
+            "shadergen run\nor end the network at a picture of the same kind with --outputs NAME",
         )
     channels = int(picture["channels"])
     read = [port for port in schedule["inputs"] if port["name"] == luma]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..build_files import BuildFiles
     from .file import UserShader
 
-STORED = "rgba16f"
+STORED = Layout("2d", "rgba16f")
 
 
 def frame_of(
@@ -59,7 +59,7 @@ def frame_of(
         ]
         read = sum(_bytes(textures[name]) for name in {r["texture"] for r in reads})
         width, height = (textures[entry["writes"][0]["texture"]][s] for s in ("width", "height"))
-        written = width * height * len(entry["writes"]) * texel_bytes(Layout("2d", STORED))
+        written = width * height * len(entry["writes"]) * texel_bytes(STORED)
         entry |= {"reads": reads, "bytes": {"read": read, "written": written}}
     inputs = [ports.picture, ports.luma] if ports.luma else [ports.picture]
     copies = [_copy(name, textures[name]) for name in inputs]
@@ -69,7 +69,7 @@ def frame_of(
 
 def _stored(texture: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a player stores a texture, unless it holds constants."""
-    return {} if texture["data"] is not None else {"format": STORED, "slot": None}
+    return {} if texture["data"] is not None else {"format": STORED.format, "slot": None}
 
 
 def _bytes(texture: Mapping[str, Any]) -> int:

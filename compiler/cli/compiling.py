@@ -28,7 +28,7 @@ from .output import (
     progress_line,
     si_text,
 )
-from .running import print_shown
+from .running import IN_FFMPEG, print_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    help="Folder to write; replaces an earlier build there. With --target mpv: file to write.",
+    help="Folder to write; replaces an earlier build there. With --target mpv: file to write, "
+    "such as net.glsl.",
 )
 @target_option
 @click.option(
@@ -217,7 +218,7 @@ def _preview(shader: Path, picture: Path) -> tuple[Shown, Path]:
 
     path = shader.with_suffix(".preview.png")
     with progress_line() as progress:
-        progress("running in FFmpeg")
+        progress(IN_FFMPEG)
         return show_picture(shader, picture, path), path
 
 

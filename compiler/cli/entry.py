@@ -19,7 +19,7 @@ from ...errors import (
 from .comparing import diff
 from .compiling import compile_command
 from .demonstrating import demo
-from .help import COMMAND_GROUPS, with_suggestion
+from .help import COMMAND_GROUPS, explained
 from .inspecting import inspect
 from .machine import doctor, ops, paths
 from .measuring import bench
@@ -57,8 +57,7 @@ def main() -> None:
     except click.Abort:
         sys.exit(130)
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption):
-            error = with_suggestion(error)
+        error = explained(error)
         error.show()
         sys.exit(error.exit_code)
     except ShadergenError as error:

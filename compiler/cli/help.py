@@ -6,6 +6,7 @@ The groups of commands and options are data in this file. An option without a gr
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from difflib import get_close_matches
 from functools import partial
@@ -143,6 +144,23 @@ def _show_every_option(context: click.Context, option: click.Parameter, value: b
         context.meta[EVERY] = True
         print_help(context)
         context.exit()
+
+
+def explained(error: click.ClickException) -> click.ClickException:
+    """Return an error of the command line with what helps, where something does."""
+    if isinstance(error, click.NoSuchOption):
+        return with_suggestion(error)
+    if isinstance(error, click.MissingParameter):
+        if not error.message and isinstance(error.param, click.Option):
+            return click.MissingParameter(error.param.help, error.ctx, error.param)
+    elif isinstance(error, click.BadParameter) and error.param is not None:
+        choices = map(str, getattr(error.param.type, "choices", ()))
+        given = re.match(r"'(.*)' is not one of", error.message)
+        near = get_close_matches(given[1], list(choices), n=1) if given else []
+        if near:
+            message = f"{error.message} Did you mean '{near[0]}'?"
+            return click.BadParameter(message, error.ctx, error.param, error.param_hint)
+    return error
 
 
 def with_suggestion(error: click.NoSuchOption) -> click.NoSuchOption:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..player.pictures import Shown
     from ..running import Run
+IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
 
 
 @command(
@@ -219,7 +220,7 @@ def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
             shown = show_video(shader, input, output, progress)
     else:
         with progress_line() as step:
-            step("running in FFmpeg")
+            step(IN_FFMPEG)
             shown = show_picture(shader, input, output)
     if as_json:
         print_json(asdict(shown))

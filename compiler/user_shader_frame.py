@@ -1,0 +1,65 @@
+"""How long a frame of a user shader takes: estimated as for builds (:mod:`.estimation`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..backends.devices import family_of
+from ..backends.devices.gpus import GPUS
+from ..backends.user_shader.frame import frame_of
+from ..backends.user_shader.hooks import CHROMA, LUMA_SCALE, STAGES
+from ..errors import ShadergenError
+from ..number_texts import short_text
+from .estimation import estimate
+
+if TYPE_CHECKING:
+    from ..backends.build_files import BuildFiles
+    from ..backends.user_shader.file import UserShader
+    from .options import Options
+
+FULL_HD = 1080, 1920  # the player's picture, unless --input-size dynamic:HxW sets a size
+DESKTOP = "desktop"  # the system of graphics cards, which are known by their names
+FILM = 24  # frames a second
+TYPICAL = ("GeForce RTX 3060", "Van Gogh", "Adreno 740")  # a desktop, a handheld PC, a phone
+
+
+def frame_for(files: BuildFiles, shader: UserShader, options: Options) -> dict[str, Any]:
+    """Return the schedule of a frame for a picture of 1080x1920, or of the initial size.
+
+    Args:
+        files: of the build that the file was written from.
+        shader: the file.
+        options: as given.
+
+    Raises:
+        ShadergenError: SG0605 for a size that the network does not take.
+    """
+    height, width = FULL_HD
+    if isinstance(options.dynamic, tuple):
+        height, width = options.dynamic
+    elif STAGES[shader.hook].channels == CHROMA:
+        height, width = height // LUMA_SCALE, width // LUMA_SCALE
+    return frame_of(files, shader, {"height": height, "width": width}, options.luma)
+
+
+def frame_notes(files: BuildFiles, shader: UserShader, options: Options) -> tuple[str, ...]:
+    """Return a line with estimates, for the GPUs of ``--device`` or for typical ones.
+
+    None for a size that the network does not take, and for split values, which are not estimated.
+    """
+    if options.intermediates == "split":
+        return ()
+    try:
+        frame = frame_for(files, shader, options)
+    except ShadergenError:
+        return ()
+    family = family_of(options.device)
+    gpus = {n: g for n, g in GPUS.items() if (g.family == family if family else n in TYPICAL)}
+    times = [
+        f"{short_text(f.milliseconds)} ms on {f.gpu}" + f" ({f.system})" * (f.system != DESKTOP)
+        for f in estimate(frame, gpus)
+    ]
+    height, width = (frame["passes"][0]["viewport"][k] for k in (1, 0))
+    what = "chroma" if STAGES[shader.hook].channels == CHROMA else "pictures"
+    text = f"estimated for {what} of {height}x{width}: {', '.join(times)}"
+    return (f"{text}; {FILM} frames a second leave {1e3 / FILM:.0f} ms",) if times else ()

@@ -1,0 +1,64 @@
+"""What the command line says of mistakes with user shaders, and before one is played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support import ESPCN
+
+NETWORKS = Path(ESPCN).parents[1] / "networks"
+
+
+def test_a_mistyped_target_is_suggested(shadergen, tmp_path):
+    ran = shadergen("compile", ESPCN, "--target", "mvp", "-o", tmp_path / "net.glsl")
+    assert (ran.code, "Did you mean 'mpv'?" in ran.err) == (2, True)
+    assert "Did you mean" not in shadergen("compile", ESPCN, "--target", "x", "-o", "net").err
+
+
+def test_a_forgotten_output_says_what_it_is(shadergen):
+    ran = shadergen("compile", ESPCN, "--target", "mpv")
+    assert ran.code == 2
+    assert "With --target mpv: file to write, such as net.glsl." in ran.err
+
+
+def test_a_build_with_the_name_of_a_user_shader_suggests_the_target(shadergen, tmp_path):
+    ran = shadergen("compile", NETWORKS / "upscale" / "upscale.onnx", "-o", tmp_path / "net.glsl")
+    assert ran.code == 2
+    assert "'net.glsl' is the name of a user shader" in ran.err
+    assert "add --target mpv" in ran.err
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_network_whose_output_is_another_picture_is_sent_to_a_build(shadergen, tmp_path):
+    network = NETWORKS / "text" / "text.onnx"
+    ran = shadergen("compile", network, "--target", "mpv", "-o", tmp_path / "net.glsl")
+    assert "the network takes 3 channels and gives 1" in ran.err
+    assert "use a build, which gives any output" in ran.err
+    assert "shadergen run" in ran.err
+
+
+def test_notes_state_the_first_start_and_the_frame_after_what_shortens_both(shadergen, tmp_path):
+    network = NETWORKS / "denoise" / "denoise.onnx"
+    flags = (network, "--target", "mpv", "--no-validate", "-o", tmp_path / "net.glsl")
+    notes = shadergen("compile", *flags, "--json").json["notes"]
+    hint, start, frame = notes[-3:]
+    assert hint.startswith("--stage compute writes 16 channels")
+    assert start == (
+        "1.8 MB of code: the first start takes about 14 s on Mesa's software Vulkan; GPU drivers "
+        "differ"
+    )
+    assert frame.startswith("estimated for pictures of 1080x1920: ")
+    assert " ms on Van Gogh (Steam Deck), " in frame
+    assert frame.endswith(" ms on GeForce RTX 3060; 24 frames a second leave 42 ms")
+
+
+def test_the_frame_is_estimated_for_the_gpus_of_the_device(shadergen, tmp_path):
+    flags = ("--target", "mpv", "--no-validate", "-o", tmp_path / "net.glsl", "--json")
+    *_, frame = shadergen("compile", ESPCN, *flags, "--device", "adreno-7xx").json["notes"]
+    found = shadergen("inspect", ESPCN, "--target", "mpv", "--device", "adreno-7xx", "--json")
+    (estimate,) = found.json["estimates"]
+    assert f"1080x1920: {estimate['milliseconds']:.3g} ms on Adreno 740" in frame
+    *_, note = shadergen(
+        "compile", ESPCN, *flags, "--stage", "compute", "--intermediates", "split"
+    ).json["notes"]
+    assert "estimated" not in note  # split values are not estimated
