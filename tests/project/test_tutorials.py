@@ -67,7 +67,7 @@ def test_a_network_in_mpv(tmp_path: Path) -> None:
         pytest.skip("this FFmpeg has no libplacebo filter")
     vulkan_device()
     images = pytest.importorskip("PIL.Image")
-    photo(tmp_path, 160, 90)
     Tutorial(tmp_path).follow("video.md")
-    assert images.open(tmp_path / "photo_x2.png").size == (320, 180)
+    assert images.open(tmp_path / "photo.png").size == (320, 180)
+    assert images.open(tmp_path / "photo_x2.png").size == (640, 360)
     assert (tmp_path / "large.mkv").stat().st_size > 0
