@@ -113,7 +113,7 @@ def _print_passes(found: Inspection) -> None:
     for k, p in enumerate(found.passes):
         table.add_row(str(k), *pass_cells(p))
     echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
-    print_table(table)
+    print_table(table, ("layers", "packing", "weights"))
     for line in found.sizes:
         echo(line)
     figures = f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds"

@@ -33,7 +33,7 @@ def print_layers(found: Layers, reference_matches: bool) -> None:
         verdict = "ok" if t.ok else "differs"
         cells = (t.name, ", ".join(t.layers), t.kernel, shape)
         table.add_row(str(k), *cells, f"{t.max_error:.3g}", f"{t.bound:.3g}", verdict, red=not t.ok)
-    print_table(table)
+    print_table(table, ("layers",))
     if found.fused:
         echo(fused_line(found.fused))
     if found.without:

@@ -12,7 +12,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
@@ -32,6 +32,7 @@ NUMBERS = {
     "share", "read", "fetched", "written",
 }  # fmt: skip
 WIDTH = 160  # of tables in a pipe
+GAP = 3  # spaces between the columns of a table
 LOG_INTERVAL = 10.0  # seconds between lines about progress, where stderr is no terminal
 
 
@@ -127,22 +128,87 @@ def new_table(*columns: str) -> Table:
     return Table(columns)
 
 
-def print_table(table: Table) -> None:
-    """Print a table, and an empty line; in a pipe it is ``WIDTH`` columns wide."""
+def print_table(table: Table, spare: tuple[str, ...] = ()) -> None:
+    """Print a table, and an empty line; in a pipe it is ``WIDTH`` columns wide.
+
+    Args:
+        table: what to print.
+        spare: columns to leave out of a narrow terminal, the first one first, so that no word is
+            broken. A line names them.
+    """
     from rich import box
     from rich import table as rich
     from rich.console import Console
     from rich.text import Text
 
-    drawn = rich.Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    for column in table.columns:
-        right = column.split(" (")[0] in NUMBERS or column.endswith(" ms")
-        drawn.add_column(column, justify="right" if right else "left", overflow="fold")
-    for number, row in enumerate(table.rows):
-        cells = (Text(printable(cell)) for cell in row)
-        drawn.add_row(*cells, style="red" if number in table.red else None)
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
+    left_out = _left_out(table, spare, console.width) if console.is_terminal else ()
+    table = _without(table, left_out)
+    widths = _widths(table, console.width) if spare else [None] * len(table.columns)
+    drawn = rich.Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for column, width in zip(table.columns, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if _is_number(column) else "left"
+        drawn.add_column(column, justify=justify, overflow="fold", width=width)
+    for number, row in enumerate(table.rows):
+        cells = (Text(printable(cell)) for cell in row)
+        drawn.add_row(*cells, style="red" if number in table.red else None)
     console.print(drawn, highlight=False)
     console.print()
+    if left_out:
+        names = ", ".join(left_out)
+        echo(f"left out to fit {console.width} columns: {names}; a wider terminal shows more", "")
+
+
+def _is_number(column: str) -> bool:
+    return column.split(" (")[0] in NUMBERS or column.endswith(" ms")
+
+
+def _without(table: Table, names: tuple[str, ...]) -> Table:
+    """Return a table without some columns."""
+    kept = [k for k, column in enumerate(table.columns) if column not in names]
+    rows = [tuple(row[k] for k in kept) for row in table.rows]
+    return Table(tuple(table.columns[k] for k in kept), rows, table.red)
+
+
+def _left_out(table: Table, spare: tuple[str, ...], width: int) -> tuple[str, ...]:
+    """Return the spare columns without which a table fits a width and breaks no words."""
+    count = 0
+    while count < len(spare) and _needed(_least(_without(table, spare[:count]))) > width:
+        count += 1
+    return spare[:count]
+
+
+def _widths(table: Table, width: int) -> list[int | None]:
+    """Return the widths of columns that break no words; None for rich's choice, if none do."""
+    from rich.cells import cell_len
+
+    widths, full = _least(table), [max(map(cell_len, texts)) for texts in _texts(table)]
+    left = width - _needed(widths)
+    if left < 0:
+        return [None] * len(widths)
+    for _ in range(min(left, sum(full) - sum(widths))):  # to the column that lacks most
+        lacking = [most - own for most, own in zip(full, widths, strict=True)]
+        widths[lacking.index(max(lacking))] += 1
+    return [*widths]
+
+
+def _least(table: Table) -> list[int]:
+    """Return the widths of columns that only just break no words, and no numbers' lines."""
+    from rich.cells import cell_len
+
+    return [
+        max(cell_len(w) for t in texts for w in ([t] if _is_number(column) else t.split() or [t]))
+        for column, texts in zip(table.columns, _texts(table), strict=True)
+    ]
+
+
+def _needed(widths: list[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _texts(table: Table) -> list[list[str]]:
+    """Return the texts of each column, its name among them."""
+    rows = (map(printable, row) for row in table.rows)
+    return [list(texts) for texts in zip(table.columns, *rows, strict=True)]

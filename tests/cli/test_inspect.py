@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
 from support import ESPCN
 
 from shadergen.backends.devices.gpus import GPUS
+from shadergen.compiler.cli.output import GAP, new_table, print_table
 from shadergen.compiler.device_comparison import Cell, compare_models, layer_rows
 from shadergen.compiler.options import Options
 
@@ -167,3 +169,34 @@ def test_a_report_of_several_devices_is_refused(shadergen, tmp_path):
     ran = shadergen("report", ESPCN, "-o", tmp_path / "r.html", *SIZE, *DEVICES)
     assert ran.code == 2
     assert "report takes one device profile" in ran.err
+
+
+WIDE = new_table("pass", "layers", "kernel", "MACs", "bytes")
+WIDE.add_row(
+    "body.0.relu[0:4]", "body.0.conv+norm, body.0.relu", "fragment kernel", "1.5 M", "2 KiB"
+)
+FITTING = len("body.0.relu[0:4]" + "body.0.conv+norm," + "fragment" + "1.5 M" + "2 KiB") + 4 * GAP
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [(FITTING, []), (FITTING - 1, ["layers"]), (40, ["layers", "MACs"])],
+)
+def test_a_narrow_terminal_shows_fewer_columns_instead_of_broken_words(
+    width, left_out, monkeypatch, capsys
+):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table(WIDE, ("layers", "MACs"))
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).split("\n")
+    assert lines[0].split() == [c for c in WIDE.columns if c not in left_out]
+    words = {word for cell in WIDE.rows[0] for word in cell.split()}
+    assert {word for line in lines[2:4] for word in line.split()} <= words
+    said = f"left out to fit {width} columns: {', '.join(left_out)}; a wider terminal shows more"
+    assert (said in lines) == bool(left_out)
+
+
+def test_a_pipe_gets_every_column(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table(WIDE, ("layers", "MACs"))
+    assert capsys.readouterr().out.split("\n")[0].split() == list(WIDE.columns)
