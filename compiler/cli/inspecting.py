@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ...backends.devices import DEFAULT_DEVICE
 from ...errors import ShadergenError
 from ..pass_table import COLUMNS, pass_cells
 from .help import command
@@ -53,6 +52,7 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
     of --input-size dynamic:HxW), with estimates for all GPUs unless --device names a family. A
     BUILD takes no other options than --device, --variant and --json.
     """
+    from ...backends.devices import DEFAULT_DEVICE
     from ..device_list import device_names
     from ..inspection import inspect_build, inspect_model
 
