@@ -6,6 +6,10 @@ import { Network } from "./network.js";
 import { $, isMoving, nextFrame, onChange, report, say, source, take } from "./source.js";
 import { rendererText, timeText } from "./texts.js";
 
+const NAMES = ["WebGL 2", "WebGPU"]; // of the sides
+const WEBGPU = 1; // the number of its side
+const LOST = "SG0604"; // the code of errors that the GPU reports, a lost one included
+
 const MEASURED_FRAMES = 20; // of a still picture at most; of a video, the last ones count
 const MEASURED_TIME = 3000; // milliseconds: no more frames of a still picture after it
 
@@ -27,8 +31,19 @@ const WAYS = [
   },
   async () => ({ device: await requestDevice() }),
 ];
-/** Return the elements of one side: 0 is WebGL 2, 1 is WebGPU. */
+/** Return an element of one side. */
 const side = (i, name) => document.querySelectorAll(`.${name}`)[i];
+
+/** Say on one side what went wrong there, in place of its result. */
+function fail(i, error) {
+  const hasFailed = error.code === LOST || error instanceof DOMException; // other messages are for visitors
+  const failure = `${NAMES[i]} failed in this browser; reload to try again.`;
+  const details = error.why || error.what || error.message;
+  side(i, "wrong").textContent = hasFailed ? [failure, details].filter(Boolean).join("\n") : error.message;
+  side(i, "shown").hidden = true;
+  side(i, "time").textContent = "–";
+  for (const name of ["ratio", "difference"]) $(name).textContent = "–";
+}
 
 /** Open a network on both. What one of them lacks is said on its side. */
 async function choose(url) {
@@ -51,10 +66,10 @@ async function choose(url) {
       side(i, "start").textContent = timeText(performance.now() - start);
       side(i, "passes").textContent = found[i].build.passes.length;
       side(i, "renderer").textContent = rendererText(found[i].renderer);
+      side(i, "renderer").title = found[i].renderer;
     } catch (error) {
       if (mine !== choice) break;
-      side(i, "wrong").textContent = error.message;
-      side(i, "shown").hidden = true;
+      fail(i, error);
     }
   }
   if (mine !== choice) return found.forEach((network) => network?.close());
@@ -64,7 +79,7 @@ async function choose(url) {
     if (!network) continue;
     const { runner } = network;
     if (runner.gl) runner.onrestored = show;
-    else runner.onlost = ({ message }) => say(`the WebGPU device was lost: ${message}`);
+    else runner.onlost = ({ message: why }) => fail(WEBGPU, { code: LOST, why });
   }
   await show();
 }
@@ -79,9 +94,8 @@ async function numbersOf(network, picture, plan) {
   return all;
 }
 
-/** Return the largest difference of two results; NaN where one of them has NaN. */
-async function difference(plans, picture) {
-  const [a, b] = [await numbersOf(opened[0], picture, plans.get(0)), await numbersOf(opened[1], picture, plans.get(1))];
+/** Return the largest difference of two results, given by tiles; NaN where one of them has NaN. */
+function difference(a, b) {
   const worst = (one, other) => one.reduce((most, value, i) => Math.max(most, Math.abs(Number(value - other[i]))), 0);
   return Math.max(...a.map((tile, i) => worst(tile, b[i])));
 }
@@ -94,44 +108,71 @@ function show() {
   return working;
 }
 
-/** Show the source through both, for as long as network and source are the ones chosen. */
+/**
+ * Show the source through both, for as long as network and source are the ones chosen. Where one of them
+ * fails, the other goes on.
+ */
 async function work(mine) {
-  const which = [...opened.keys()].filter((i) => opened[i]);
+  const running = new Set([...opened.keys()].filter((i) => opened[i]));
+  const onEach = async (act) => {
+    for (const i of [...running]) {
+      try {
+        await act(i);
+      } catch (error) {
+        if (mine !== turn) return false;
+        running.delete(i);
+        fail(i, error);
+      }
+      if (mine !== turn) return false;
+    }
+    return running.size > 0;
+  };
   for (const name of ["ratio", "difference"]) $(name).textContent = "–";
-  if (!which.length) return;
+  for (const i of running) {
+    side(i, "wrong").textContent = "";
+    side(i, "shown").hidden = false;
+  }
   try {
     const [width, height] = sizeOf(source);
     const plans = new Map();
-    for (const i of which) plans.set(i, await opened[i].plan(width, height));
+    const isPlanned = await onEach(async (i) => plans.set(i, await opened[i].plan(width, height)));
     report();
-    if (mine !== turn) return;
-    const { result, note } = plans.get(which[0]);
+    if (!isPlanned) return;
+    const [first] = running;
+    const { result, note } = plans.get(first);
     document.body.style.setProperty("--ratio", result[0] / result[1]);
     $("size").textContent = `${width} × ${height} → ${result.join(" × ")}`;
     $("note").textContent = note;
-    $("macs").textContent = opened[which[0]].amount(plans.get(which[0]));
-    const times = which.map(() => []);
+    $("macs").textContent = opened[first].amount(plans.get(first));
+    const times = opened.map(() => []);
     const end = performance.now() + MEASURED_TIME;
     const more = (i) => i <= 1 || (i <= MEASURED_FRAMES && performance.now() < end);
-    for (let i = 0; isMoving() || more(i); i++) {
+    for (let frame = 0; isMoving() || more(frame); frame++) {
       const picture = take(input);
-      for (const [k, one] of which.entries()) {
+      const isDrawn = await onEach(async (i) => {
         const start = performance.now();
-        await opened[one].run(picture, plans.get(one), side(one, "shown"), { onTile: () => mine === turn });
-        if (mine !== turn) return;
-        if (i) times[k] = [...times[k], performance.now() - start].slice(-MEASURED_FRAMES); // the first prepares
-        if (i) side(one, "time").textContent = timeText(median(times[k]));
-      }
-      if (i && which.length === 2) {
-        const [fast, slow] = which.map((one, k) => [median(times[k]), opened[one]]).sort(([a], [b]) => a - b);
-        $("ratio").textContent = `${fast[1].api} is ${(slow[0] / fast[0]).toFixed(2)} times as fast`;
+        await opened[i].run(picture, plans.get(i), side(i, "shown"), { onTile: () => mine === turn });
+        if (mine !== turn || !frame) return; // the first prepares
+        times[i] = [...times[i], performance.now() - start].slice(-MEASURED_FRAMES);
+        side(i, "time").textContent = timeText(median(times[i]));
+      });
+      if (!isDrawn) return;
+      if (frame && running.size === 2) {
+        const [fast, slow] = [...running].sort((a, b) => median(times[a]) - median(times[b]));
+        $("ratio").textContent = `${NAMES[fast]} is ${(median(times[slow]) / median(times[fast])).toFixed(2)} times as fast`;
       }
       await (isMoving() ? nextFrame(() => mine === turn) : new Promise(requestAnimationFrame));
       if (mine !== turn) return;
     }
-    const worst = which.length === 2 ? await difference(plans, take(input)) : null;
-    if (mine !== turn) return;
-    if (worst !== null) $("difference").textContent = worst === 0 ? "none" : worst.toExponential(1);
+    if (running.size === 2) {
+      const numbers = [];
+      const picture = take(input);
+      if (!(await onEach(async (i) => (numbers[i] = await numbersOf(opened[i], picture, plans.get(i)))))) return;
+      if (running.size === 2) {
+        const worst = difference(...numbers);
+        $("difference").textContent = worst === 0 ? "none" : worst.toExponential(1);
+      }
+    }
     document.body.dataset.shown = $("network").value;
   } catch (error) {
     if (mine === turn) say(error);

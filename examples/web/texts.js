@@ -22,7 +22,17 @@ export function amountText(number) {
   return (value >= 1000 ? Math.round(value) : value.toPrecision(3)) + unit;
 }
 
-/** Return a renderer's name; of one that computes on the CPU, it says so. */
+/**
+ * Return a renderer's name; of one that computes on the CPU, it says so.
+ *
+ * ANGLE, which most browsers use, gives "ANGLE (vendor, name, driver)": the text has the name, without what
+ * ANGLE draws with and without numbers of devices.
+ */
 export function rendererText(name) {
-  return SOFTWARE.test(name) ? `${name} (software rendering on the CPU: a GPU is much faster)` : name;
+  const [, device = name] = name.match(/^ANGLE \([^,]+, (.+), [^,]+\)$/) ?? [];
+  const short = device
+    .replace(/ \(0x[0-9a-f]+\)/gi, "")
+    .replace(/^ANGLE Metal Renderer: | Direct3D.*$/g, "")
+    .replace(/^Vulkan [\d.]+ \((.+)\)$/, "$1");
+  return SOFTWARE.test(name) ? `${short} (software rendering on the CPU: a GPU is much faster)` : short;
 }

@@ -155,6 +155,7 @@ async function choose() {
   else runner.onlost = () => ++losses <= MOST_LOSSES && choose();
   $("api").textContent = network.api;
   $("renderer").textContent = rendererText(network.renderer);
+  $("renderer").title = network.renderer;
   $("where").hidden = false;
   show();
   const canCompare = (entry.runs_on ?? []).length > 1 && (await hasWebGpu());

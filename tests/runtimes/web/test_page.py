@@ -117,8 +117,8 @@ def test_the_page_shows_a_picture_at_once(page: Any) -> None:
     assert page.inner_text("#passes") == "4"
     assert page.inner_text("#macs") == "1.18 G"  # of 25 tiles with 47.3 million each
     assert page.inner_text("#time").endswith((" ms", " s"))
-    assert "on WebGL 2: ANGLE (Google, Vulkan" in page.inner_text("footer p")
-    assert "SwiftShader" in page.inner_text("footer p")
+    assert "on WebGL 2: SwiftShader Device (Subzero) (soft" in page.inner_text("footer p")
+    assert page.get_attribute("#renderer", "title").startswith("ANGLE (Google, Vulkan")
     assert "software rendering on the CPU" in page.inner_text("footer p")
     assert page.is_hidden("#message")
     stage = keep(page, "page")
@@ -203,6 +203,49 @@ def test_a_page_compares_webgl_with_webgpu(page: Any) -> None:
         other.close()
 
 
+LOST_AT_ONCE = """const request = globalThis.GPUAdapter.prototype.requestDevice;
+GPUAdapter.prototype.requestDevice = async function (...rest) {
+  const device = await request.apply(this, rest);
+  device.destroy();
+  return device;
+};"""
+
+
+def test_a_lost_webgpu_device_leaves_webgl_running_in_the_comparison(page: Any) -> None:
+    other = page.context.browser.new_page(viewport={"width": 1200, "height": 800})
+    try:
+        other.add_init_script(LOST_AT_ONCE)
+        other.goto(page.url.partition("?")[0] + "compare.html?network=builds/4")
+        shown(other, "builds/4")
+        webgl, webgpu = other.locator(".wrong").all_inner_texts()
+        assert webgl == ""
+        assert webgpu.startswith("WebGPU failed in this browser; reload to try again.")
+        assert "await" not in webgpu  # which is for programmers
+        assert other.locator(".shown").nth(0).is_visible()
+        assert other.locator(".shown").nth(1).is_hidden()
+        times = other.locator(".time").all_inner_texts()
+        assert times[0].endswith((" ms", " s"))
+        assert times[1] == other.inner_text("#ratio") == other.inner_text("#difference") == "–"
+        assert other.is_hidden("#message")
+        other.screenshot(path=SCREENSHOTS / "compare-lost.png")
+    finally:
+        other.close()
+
+
+def test_a_webgpu_device_lost_while_frames_are_drawn_is_said_on_its_side(page: Any) -> None:
+    other = page.context.browser.new_page()
+    try:
+        other.add_init_script(DEVICES)
+        other.goto(page.url.partition("?")[0] + "compare.html?network=builds/4")
+        shown(other, "builds/4")
+        other.evaluate("globalThis.devices.at(-1).destroy()")
+        other.locator(".wrong", has_text="WebGPU failed in this browser").wait_for()
+        assert other.locator(".shown").nth(0).is_visible()
+        assert other.locator(".time").all_inner_texts()[1] == "–"
+    finally:
+        other.close()
+
+
 def test_without_webgpu_there_is_no_link_to_the_comparison(page: Any) -> None:
     other = page.context.browser.new_page()
     try:
@@ -255,6 +298,23 @@ def test_a_file_that_is_no_picture_is_named(page: Any, tmp_path: Path) -> None:
     page.wait_for_selector("#message:not([hidden])")
     assert "notes.txt is no picture" in page.inner_text("#message")
     keep(page, "message")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("ANGLE (NVIDIA, NVIDIA GeForce RTX 3080 (0x00002206) Direct3D11 vs_5_0 ps_5_0, D3D11)",
+         "NVIDIA GeForce RTX 3080"),
+        ("ANGLE (Apple, ANGLE Metal Renderer: Apple M1, Unspecified Version)", "Apple M1"),
+        ("ANGLE (Qualcomm, Adreno (TM) 640, OpenGL ES 3.2)", "Adreno (TM) 640"),
+        ("ANGLE (Intel, Vulkan 1.3.0 (Intel(R) UHD Graphics 620 (0x00003EA0)), Intel)",
+         "Intel(R) UHD Graphics 620"),
+        ("Mali-G78", "Mali-G78"),
+    ],
+)  # fmt: skip
+def test_a_renderer_is_shown_by_the_name_of_its_gpu(page: Any, name: str, shown: str) -> None:
+    script = "name => import('./texts.js').then(({ rendererText }) => rendererText(name))"
+    assert page.evaluate(script, name) == shown
 
 
 def test_a_video_is_played(page: Any, tmp_path: Path) -> None:
