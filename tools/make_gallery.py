@@ -42,6 +42,8 @@ from shadergen.compiler.serving import HOME, copy_build, networks_of, write_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from markdown_it.token import Token
+
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "examples" / "gallery.json"
 DOCUMENTS = ROOT / "docs" / "gallery"
@@ -123,23 +125,45 @@ class Entry:
         return Image.fromarray((result.clip(0, 1) * 255).round().astype(np.uint8))  # a map
 
     @property
-    def figures(self) -> Markup:
-        """The section of the README with the figures, as HTML; empty without a README."""
+    def figures(self) -> tuple[Markup, Markup]:
+        """The README's table of figures as HTML, and the rest; empty without a README.
+
+        Of a table with a row in bold, only this row is in the first; the whole is in the rest.
+        """
         path = ROOT / self.model.parent / "README.md"
         if not path.exists():
-            return Markup()
+            return Markup(), Markup()
         _, found, rest = path.read_text(encoding="utf-8").partition(f"\n## {FIGURES}\n")
         if not found:
             sys.exit(f"{self.model.parent}/README.md has no section '{FIGURES}'")
-        section = rest.partition("\n## ")[0]
-        html = MarkdownIt("commonmark").enable("table").render(section)
-        return Markup(html.replace("<th></th>", "<td></td>"))  # an empty heading heads nothing
+        return _table_and_rest(rest.partition("\n## ")[0])
 
     def commands(self) -> Iterator[str]:
         """Yield what makes and shows this network's build."""
         compiling = ("compile", self.model.as_posix(), "-o", self.name, "--input-size", self.size)
         yield shlex.join(("shadergen", *compiling, "--device", BROWSERS))
         yield shlex.join(("shadergen", "serve", self.name))
+
+
+def _table_and_rest(section: str) -> tuple[Markup, Markup]:
+    """Return the first table of a Markdown text as HTML, or its rows in bold, and the rest."""
+    markdown = MarkdownIt("commonmark").enable("table")
+    tokens = markdown.parse(section)
+    kinds = [token.type for token in tokens]
+    first, last = kinds.index("table_open"), kinds.index("table_close") + 1
+    body = kinds.index("tbody_open")
+    rows = [i for i in range(body, last) if kinds[i] == "tr_open"]
+    spans = [(i, kinds.index("tr_close", i) + 1) for i in rows]
+    bold = [span for span in spans if tokens[span[0] + 2].content.startswith("**")]
+    shown = [i for span in bold or spans for i in range(*span)]
+    table = [*tokens[first : body + 1], *(tokens[i] for i in shown), *tokens[last - 2 : last]]
+    rest = tokens if bold else tokens[:first] + tokens[last:]
+
+    def html(part: list[Token]) -> Markup:
+        text = markdown.renderer.render(part, markdown.options, {})
+        return Markup(text.replace("<th></th>", "<td></td>"))  # an empty heading heads nothing
+
+    return html(table), html(rest)
 
 
 def entries() -> list[Entry]:
@@ -153,6 +177,7 @@ def write_gallery(networks: list[Entry], site: Path) -> None:
     with tempfile.TemporaryDirectory() as made:
         builds = [Path(made, entry.name) for entry in networks]
         for entry, build in zip(networks, builds, strict=True):
+            print(f"{entry.name}: compiling for browsers", flush=True)
             options = {"input_size": entry.size, "device": BROWSERS}
             shadergen.compile_model(ROOT / entry.model, build, **options)
         listed = networks_of(builds)
@@ -167,9 +192,11 @@ def write_gallery(networks: list[Entry], site: Path) -> None:
 
 def _card(entry: Entry, network: dict[str, Any], site: Path) -> dict[str, Any]:
     """Write the pictures of a network; return what the page says of it."""
+    print(f"{entry.name}: running on a photograph", flush=True)
     before, after = (f"pictures/{entry.name}-{name}.png" for name in ("before", "after"))
     entry.before.save(site / before, optimize=True)
     entry.after.save(site / after, optimize=True)
+    figures, more = entry.figures
     return {
         "name": entry.name,
         "title": entry.title,
@@ -180,7 +207,8 @@ def _card(entry: Entry, network: dict[str, Any], site: Path) -> dict[str, Any]:
         "after": after,
         "size": entry.after.size,
         "alt": f"the photograph {entry.photograph}, {entry.damage}",
-        "figures": entry.figures,
+        "figures": figures,
+        "more": more,
         "commands": list(entry.commands()),
     }
 
@@ -219,6 +247,7 @@ def write_pictures(networks: list[Entry], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     frames = []
     for entry in networks:
+        print(f"{entry.name}: drawing the documents' pictures", flush=True)
         before, after = details(entry)
         divided(before, after, WIDTH // 2).save(folder / f"{entry.name}.jpg", quality=88)
         steps = np.linspace(0, 2 * np.pi, FRAMES - STEADY, endpoint=False)

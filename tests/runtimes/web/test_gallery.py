@@ -44,6 +44,22 @@ def test_pictures_of_the_documents_are_small() -> None:
     assert max(p.stat().st_size for p in pictures) < 200_000
 
 
+def test_figures_show_a_row_in_bold_and_keep_the_others_for_the_rest(tool: ModuleType) -> None:
+    entry = next(entry for entry in tool.entries() if entry.name == "upscale")
+    table, rest = entry.figures
+    assert "<strong>mean</strong>" in table
+    assert table.count("<tr>") == 2  # the heading and this row
+    assert "<td>astronaut</td>" in rest
+
+
+def test_figures_without_a_row_in_bold_show_all_rows(tool: ModuleType) -> None:
+    entry = next(entry for entry in tool.entries() if entry.name == "espcn")
+    table, rest = entry.figures
+    assert table.count("<tr>") == 4
+    assert "<table>" not in rest
+    assert "PSNR" in rest
+
+
 @pytest.mark.gl
 @pytest.mark.slow
 def test_a_network_runs_on_the_page_and_axe_finds_nothing(tool: ModuleType, tmp_path: Path) -> None:
@@ -61,7 +77,9 @@ def test_a_network_runs_on_the_page_and_axe_finds_nothing(tool: ModuleType, tmp_
         assert shown.size == made.size
         differences = [abs(a - b) for a, b in zip(shown.tobytes(), made.tobytes(), strict=True)]
         assert max(differences) <= 2  # the page's result is that of `shadergen run`
-        assert "34.97" in page.inner_text("#espcn .figures")
+        figures = page.locator("#espcn .figures").first
+        assert "34.97" in figures.inner_text()
+        assert figures.evaluate("e => e.scrollHeight <= e.clientHeight")  # no row is cut
         for width in (1440, 768, 390):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
