@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,8 +52,18 @@ def test_a_web_page_with_a_network(tmp_path: Path) -> None:
         page.goto(f"{address}/page/index.html")
         page.wait_for_function("note.textContent != 'loading'", timeout=120_000)
         assert page.inner_text("#note").startswith("640x360 on WebG")
+        waits: list[bool] = []  # whether no file can be chosen while the build is fetched
+
+        def fetched(route: Any) -> None:
+            waits.append(page.is_disabled("#file"))
+            route.continue_()
+
+        page.route("**/any/schedule.json", fetched)
         page.goto(f"{address}/page/any.html")
         page.wait_for_function("note.textContent == 'choose a file'", timeout=120_000)
+        assert waits == [True]
+        page.dispatch_event("#file", "change")  # without a file, as after a cancelled dialog
+        assert page.inner_text("#note") == "choose a file"
         write_video(tmp_path / "small.webm", [(200, 100, 60)] * 10)
         for chosen, shown in (("photo.png", "640x360"), ("small.webm", "128x96")):
             page.set_input_files("#file", tmp_path / chosen)
