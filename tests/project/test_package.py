@@ -295,6 +295,11 @@ def test_the_wheel_compiles_a_model_in_a_clean_environment(
     assert list((build / "shaders").glob("*.frag"))
 
 
+def test_the_npm_package_has_the_licence() -> None:
+    own = ROOT / "runtime_glue" / "web" / "LICENSE"
+    assert own.read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
 def test_links_of_the_readme_on_an_index_lead_to_the_repository() -> None:
     sys.path.insert(0, str(ROOT / "tools"))
     from build_backend import readme
