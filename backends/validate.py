@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 WGSL = ".wgsl"
 F16 = "shader-f16"
 GLSLANG, NAGA, NAGA_F16 = "glslang", "naga", f"naga with {F16}"
-SOURCES = {
-    GLSLANG: "install glslang (Debian: glslang-tools)",
-    NAGA: "pip install wgpu; it needs a GPU or a software driver of Vulkan",
-    NAGA_F16: f"it needs wgpu and an adapter with {F16}",
+UNCHECKED = {  # what is not checked without a compiler, and how to get it
+    GLSLANG: "GLSL was not checked here: install glslang (Debian: glslang-tools) to check it",
+    NAGA: "WGSL was not checked here: pip install wgpu to check it (on a GPU or a software driver "
+    "of Vulkan)",
+    NAGA_F16: f"WGSL with {F16} was not checked here: it needs wgpu and an adapter with {F16}",
 }
 EXECUTABLES = ("glslangValidator", "glslang")
 ERROR = re.compile(r"^(?:ERROR|WARNING): (?P<file>.*):(?P<line>\d+): (?P<text>.*)$")

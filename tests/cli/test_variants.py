@@ -11,6 +11,7 @@ from support import ESPCN
 from support.cli_models import SIZE
 
 import shadergen as package
+from shadergen.backends import validate
 from shadergen.runtime_glue.python import HeadlessContext
 
 DEVICES = ("--device", "mali-valhall,llvmpipe,gles30")
@@ -33,6 +34,17 @@ def test_compile_says_what_it_made_of_each_device(shadergen, tmp_path):
     assert ran.json["variants"] == ["mali-valhall", "llvmpipe"]
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, *DEVICES, "--explain")
     assert "variant mali-valhall:\n" in ran.out
+
+
+def test_compile_says_once_that_wgsl_was_not_checked(shadergen, tmp_path, monkeypatch):
+    def without_wgpu(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(validate, "import_module", without_wgpu)
+    devices = ("--device", "gles30,webgpu")
+    ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, *devices)
+    assert ran.out.count("WGSL was not checked here: pip install wgpu to check it") == 1
+    assert "not validated" not in ran.out
 
 
 def test_inspect_lists_variants_and_shows_one(shadergen, build):
