@@ -47,9 +47,10 @@ class Runner:
     """Runs one build on one GL context.
 
     A frame resets its bindings to zero (textures and samplers of the units it used, image units,
-    uniform and storage buffers, vertex array, program, draw framebuffer). It turns off the blend,
-    cull, depth, dither, scissor, stencil and sample state and changes the viewport. The application
-    must set its own state afterwards.
+    uniform and storage buffers, vertex array, program, draw framebuffer). It turns off
+    blending, culling, dithering, depth, scissor and stencil tests, rasterizer discard,
+    alpha-to-coverage and sample coverage, and changes the viewport. The application must set its
+    own state afterwards.
 
     Args:
         build: from :func:`load`.
@@ -308,7 +309,7 @@ class Runner:
                 "the GL context was lost: the GPU was reset",
                 help="close the runner, make a new context and a new runner",
             )
-        check_errors(self._gl, "frames are drawn")
+        check_errors(self._gl, "frames are drawn, or by the application since the last check")
 
     # last
 

@@ -12,8 +12,9 @@ import { Timer } from "./timer.js";
  * Runs one build on one WebGL 2 context.
  *
  * A frame resets its bindings to null (textures and samplers of the units it used, uniform buffers,
- * vertex array, program, draw framebuffer). It turns off the blend, cull, depth, dither, scissor,
- * stencil and sample state and changes the viewport. The application must set its own state afterwards.
+ * vertex array, program, draw framebuffer). It turns off blending, culling, dithering, depth,
+ * scissor and stencil tests, rasterizer discard, alpha-to-coverage and sample coverage, and changes the
+ * viewport. The application must set its own state afterwards.
  *
  * While the context is lost, methods that need it throw SG0604. When the browser restores it, the
  * runner recreates everything from the build and calls `onrestored`: bind and upload inputs there.
@@ -276,7 +277,7 @@ export class Runner {
   /** Throw what GL has to report since the last check, SG0604. */
   check() {
     this.#ready();
-    checkErrors(this.gl, "frames are drawn");
+    checkErrors(this.gl, "frames are drawn, or by the application since the last check");
   }
 
   // last
