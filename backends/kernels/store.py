@@ -117,14 +117,16 @@ def stores(
 def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Expression:
     """Set the unused lanes of the last plane to zero.
 
-    Formats of fewer channels store no unused lanes, and row-packed tensors need no zeros.
+    Formats of fewer channels store no unused lanes, but an application may have its output written
+    to a texture of its own, and compilers leave out what only computes them. Row-packed tensors
+    need no zeros.
     """
     t = group.node.result.type
     last = (
         group.planes[k] == group.planes[-1] if group.by_plane else group.planes[k] + 1 == t.planes
     )
     used = t.channels - (t.planes - 1) * LANES
-    if not last or used == LANES or t.channels_per_texel < LANES or not t.in_planes:
+    if not last or used == LANES or not t.in_planes:
         return value
     if not group.by_plane or len(group.planes) == t.planes:
         return without_lanes(value, used)

@@ -101,5 +101,5 @@ vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, 0.0) + e1 * min(y, 
 void main() {
     ivec2 pixel = ivec2(gl_FragCoord.xy);
     vec4 result = compute(pixel.y, pixel.x);
-    target_0 = epilogue(vec4(1.0, 0.0, 0.0, 0.0), result.xxxx, vec4(0.0, 1.0, 0.0, 0.0));
+    target_0 = vec4(epilogue(vec4(1.0, 0.0, 0.0, 0.0), result.xxxx, vec4(0.0, 1.0, 0.0, 0.0)).xy, 0.0, 0.0);
 }

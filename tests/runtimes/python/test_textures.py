@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support import compile_graph, graph_of, image, pointwise
 from support.playing import (
     IMAGE,
     X,
@@ -16,8 +18,9 @@ from support.playing import (
     make_texture,
 )
 
+from shadergen.backends.writer import write_build
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import Build, HeadlessContext, Runner
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 
 pytestmark = pytest.mark.gl
 
@@ -71,6 +74,34 @@ def test_a_dispatch_stores_to_the_applications_texture(
     runner.check()
     np.testing.assert_allclose(runner.read("sum"), expected_sum(X), atol=1e-5)
     np.testing.assert_allclose(runner.read("signed"), expected_sum(X)[0, ..., 0] / 2, atol=1e-5)
+
+
+def test_lanes_beyond_the_channels_of_an_output_are_zero(
+    context: HeadlessContext, tmp_path: Path
+) -> None:
+    """Also in a texture of four channels, from an input that has colours in the other three."""
+    gl, x = context.gl, image(1, 1, 3, 5)
+    _, files, _ = compile_graph(graph_of(pointwise("x0 * 0.5", x), inputs=(x,)))
+    write_build(files, tmp_path / "build")
+    given, taken = (make_texture(gl, 5, 3, format="GL_RGBA8") for _ in range(2))
+    texels = np.tile(np.array([102, 153, 204, 255], np.uint8), (3, 5, 1))
+    whole = (gl.GL_RGBA, gl.GL_UNSIGNED_BYTE, texels.ctypes.data)
+    gl.glBindTexture(gl.GL_TEXTURE_2D, given)
+    gl.glTexSubImage2D(gl.GL_TEXTURE_2D, *(0, 0, 0, 5, 3), *whole)
+    gl.glBindTexture(gl.GL_TEXTURE_2D, 0)
+    framebuffer = ctypes.c_uint(0)
+    with Runner(load(tmp_path / "build"), context) as runner:
+        runner.bind_input(runner.build.inputs[0].name, given)
+        runner.bind_output(runner.build.outputs[0].name, taken)
+        runner.run()
+        gl.glGenFramebuffers(1, ctypes.byref(framebuffer))
+        gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, framebuffer.value)
+        gl.glFramebufferTexture2D(
+            gl.GL_READ_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0, gl.GL_TEXTURE_2D, taken, 0
+        )
+        gl.glReadPixels(0, 0, 5, 3, *whole)
+        gl.glDeleteFramebuffers(1, ctypes.byref(framebuffer))
+    assert (texels == (51, 0, 0, 0)).all()
 
 
 MUTABLE, HALF = {"immutable": False}, {"format": "GL_RGBA16F"}
