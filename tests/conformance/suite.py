@@ -14,8 +14,10 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
+from support.forcing import forced_device
 
 from shadergen.compiler.onnx_backend import ShadergenBackend, ShadergenRep
+from shadergen.compiler.runtimes import runtime_of
 from shadergen.errors import ShadergenError
 
 KINDS = {  # as the issue tracker calls them: as the suite does
@@ -87,6 +89,8 @@ class Watched(ShadergenBackend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> ShadergenRep:
+        if forced := forced_device():
+            kwargs["runtime"] = runtime_of(forced)
         cls.last = super().prepare(model, device, **kwargs)
         return cls.last
 

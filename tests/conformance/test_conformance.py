@@ -6,6 +6,7 @@ import re
 
 import onnx
 import pytest
+from support.forcing import forced
 
 from .scoreboard import DOCUMENT, STATUSES, Scoreboard
 from .suite import KINDS, Case, Outcome, Suite
@@ -39,6 +40,16 @@ def test_a_sample_of_the_suite_is_right_and_passes_what_passed(
     known = board.results if board.version == onnx.__version__ else {}
     lost = [c.name for c, o in outcomes.items() if c in known and known[c].ok and not o.ok]
     assert not lost
+
+
+@pytest.mark.gl
+@pytest.mark.third_party
+@pytest.mark.parametrize("choice", ["device=webgpu", "stage=compute,device=gles31-min"])
+def test_a_forced_device_runs_on_its_own_runtime(suite: Suite, choice: str) -> None:
+    pytest.importorskip("wgpu")
+    (case,) = (c for c in suite.cases if c.name == "test_softsign")
+    with forced(choice):
+        assert suite.run(case).status == "pass"
 
 
 @pytest.mark.third_party
