@@ -37,10 +37,11 @@
    it used, image units, uniform and storage buffers, vertex array, program, framebuffers. It turns
    off blending, culling, dithering, depth, scissor and stencil tests, rasterizer discard,
    alpha-to-coverage and sample coverage; on desktop OpenGL also the logic op and polygon smoothing,
-   and it sets the polygon mode to fill. It sets the color mask to all, and changes the viewport. With `restore_state` it restores the state of the last save_state(). init()
-   calls save_state() once; call it again if the application's state at the time of run() changes,
-   because run() does not query GL. All draw buffers get the restored settings of draw buffer 0,
-   even if glEnablei or glColorMaski set them separately.
+   and it sets the polygon mode to fill. It sets the color mask to all, and changes the viewport.
+   With `restore_state` it restores the state of the last save_state(). init() calls save_state()
+   once; call it again if the application's state at the time of run() changes, because run() does
+   not query GL. All draw buffers get the restored settings of draw buffer 0, even if glEnablei or
+   glColorMaski set them separately.
 
    Errors are values; no exception is thrown, and sources compile with -fno-exceptions -fno-rtti.
    docs/errors.md lists the codes.
