@@ -115,6 +115,16 @@ PROMISE(mistakes_are_answered_in_words) {
     CHECK(lost.init().what == "the GL has no function glActiveTexture");
 }
 
+PROMISE(check_reports_errors_of_the_application_too) {
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    plain_gl().Enable(0xFFFF);
+    CHECK(runner.check().what ==
+          "GL reports GL_INVALID_ENUM while frames are drawn, or by the application since the last "
+          "check");
+    good(runner.check());
+}
+
 PROMISE(two_models_and_two_contexts_live_side_by_side) {
     tests::Context other(desktop);
     Runner third(load_fixture("good"), traced());
