@@ -78,9 +78,9 @@ def checked(terms: Sequence[str], what: str) -> str:
     if len(terms) > MOST_TERMS:
         raise ShadergenError(
             "SG0405",
-            f"{what} takes {len(terms)} terms in a user shader",
+            f"the expression for {what} has {len(terms)} numbers and operators",
             why=f"players compute at most {MOST_TERMS}",
-            help="use strides and scales that are powers of two, or fewer of them",
+            help="use fewer strides and scales, or powers of two",
         )
     return " ".join(terms)
 

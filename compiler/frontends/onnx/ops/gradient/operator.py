@@ -41,7 +41,7 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
             raise ShadergenError(
                 "SG0202",
                 f"input {index} of Gradient is not '{name}'",
-                why="gradients at other values than the graph's own are not implemented",
+                why=f"the gradient is computed only at the value that '{name}' has in the graph",
                 help=f"make '{name}' input {index} of Gradient",
             )
     if y.type.size != 1:
