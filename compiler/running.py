@@ -13,6 +13,7 @@ import numpy as np
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
 from ..records import dataclass
+from .array_shapes import check_shapes
 from .arrays import ARRAYS, named, read_arrays
 from .pictures.detections import detector_of
 from .pictures.files import (
@@ -169,7 +170,9 @@ def read_inputs(build: Build, source: Path) -> tuple[Build, dict[str, NDArray[An
     """
     if source.suffix.lower() in ARRAYS:
         inputs = named(read_arrays(source), [port.name for port in build.inputs])
-        return fitted(build, {name: array.shape for name, array in inputs.items()}), inputs, ""
+        shapes = {name: array.shape for name, array in inputs.items()}
+        check_shapes(build, shapes)
+        return fitted(build, shapes), inputs, ""
     port = only(build.inputs, "inputs")
     axes = axes_of(port.shape, port.axes, port.name)
     picture = read_picture(source)

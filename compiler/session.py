@@ -56,9 +56,8 @@ def fitted(build: Build, shapes: Mapping[str, tuple[int, ...]]) -> Build:
         shapes: of the inputs, by name, in the model's own order.
 
     Raises:
-        ShadergenError: SG0605, when the build takes no inputs of these shapes.
+        ShadergenError: SG0605, when the build cannot have these sizes.
     """
-    check_shapes(build, shapes)
     if build.sizes is None:
         return build
     sizes: dict[str, int] = {}
@@ -235,6 +234,7 @@ class Session:
     def _prepare(self, shapes: dict[str, tuple[int, ...]]) -> None:
         """Make a runner, unless there is one, and let dynamic sizes be those of the inputs."""
         build = self.build
+        check_shapes(build, shapes)
         if self._runner is None:
             context = self.context
             own = build if self._fixed else for_context(build, context)
