@@ -30,15 +30,12 @@ from .texels import components, pack, tensor_bytes, texel_bytes
 from .weights import WeightFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..ir.graph import Graph, Port, Value
     from ..passes.placement.target import Target
     from .gpu import GpuPass
     from .shader.program import Program
-
-    # Called with the shaders, and the names of the model's layers, by their paths.
-    Printed = Callable[[Mapping[str, str], Mapping[str, str]], None]
 
 FORMAT_VERSION = "5.6"
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
@@ -75,7 +72,6 @@ def schedule(
     generator: str,
     calibrated: Sequence[str] = (),
     receptive_fields: Mapping[str, dict[str, Any]] | None = None,
-    printed: Printed = lambda shaders, layers: None,
 ) -> BuildFiles:
     """Assemble a build from a placed graph and its GPU passes.
 
@@ -86,12 +82,11 @@ def schedule(
         generator: the compiler's name and version.
         calibrated: layers that are in 16 bits by what inputs showed and not by proof.
         receptive_fields: of outputs, by name (:mod:`.receptive_fields`).
-        printed: called with all shaders, and whose layers they are, before the weights are packed.
 
     Raises:
         ShadergenError: SG0207 for dynamic dimensions that no runtime can work out.
     """
-    build = _Assembly(graph, passes, target, generator).build(printed)
+    build = _Assembly(graph, passes, target, generator).build()
     for output, entry in zip(graph.outputs, build.schedule["outputs"], strict=True):
         member = (receptive_fields or {}).get(output.name)
         if member is not None:
@@ -133,18 +128,23 @@ class _Assembly:
             for source in (p.node.result, *(r.source for r in p.reads)):
                 self.touching.setdefault(self._owner(source), []).append(k)
 
-    def build(self, printed: Printed) -> BuildFiles:
-        shaders = self._print()
-        printed(self.shaders, self.layers)
+    def build(self) -> BuildFiles:
         for i in self.graph.inputs:
             self._texture(i)
         entries = []
-        for k, (p, shader) in enumerate(zip(self.passes, shaders, strict=True)):
+        for k, p in enumerate(self.passes):
             with at_layer(p.node.name):
-                entries.append(self._pass(k, p, shader))
+                entries.append(self._pass(k, p))
+        for path, count in self.sharing.items():
+            if count > 1:
+                note = f"// one program for {count} GPU passes; this header describes the first\n"
+                version, rest = self.shaders[path].split("\n", 1)
+                self.shaders[path] = f"{version}\n{note}{rest}"
         for o in self.graph.outputs:
             if o.value not in self.names:
                 raise InternalError(f"no GPU pass writes output '{o.name}'")
+        if not all(isinstance(p, ComputePass) for p in self.passes):
+            self.shaders[self.vertex] = print_vertex(self.target)
         environment = environment_of(s for i in self.graph.inputs for s in i.shape)
         sizes: dict[str, Any] = {}  # filled last: what is written down may need constraints, too
         data = {
@@ -177,30 +177,16 @@ class _Assembly:
         passes = tuple(self.passes)
         return BuildFiles(data, self.shaders, self.weights, self.layers, passes=passes)
 
-    def _print(self) -> list[str]:
-        """Print all programs; return the path of each pass's shader."""
-        found = []
-        for k, p in enumerate(self.passes):
-            with at_layer(p.node.name):
-                found.append(self._shader(k, p))
-        for path, count in self.sharing.items():
-            if count > 1:
-                note = f"// one program for {count} GPU passes; this header describes the first\n"
-                version, rest = self.shaders[path].split("\n", 1)
-                self.shaders[path] = f"{version}\n{note}{rest}"
-        if not all(isinstance(p, ComputePass) for p in self.passes):
-            self.shaders[self.vertex] = print_vertex(self.target)
-        return found
-
     def _range(self, i: Input) -> list[float] | None:
         """Return the range that the choice of precisions relies on."""
         images = i.port.encoding != "float"
         relied = self.target.precision == "auto" and i.type.dtype == "float32" and not images
         return list(self.target.input_range) if relied else None
 
-    def _pass(self, position: int, p: GpuPass, shader: str) -> dict[str, Any]:
+    def _pass(self, position: int, p: GpuPass) -> dict[str, Any]:
         result = p.node.result
         self._texture(result)
+        shader = self._shader(position, p)
         work = self.works.of(p, shader)
         reads = []
         for r, fetches in zip(p.reads, work.fetches, strict=True):

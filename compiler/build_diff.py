@@ -17,8 +17,8 @@ from ..records import dataclass
 from ..runtime_glue.python.files import read_shader
 from ..runtime_glue.python.loading import check_schedule
 from .estimation import estimate, gpus_of
+from .inspection import peak_bytes, texture_bytes
 from .size_texts import at_defaults
-from .texture_memory import peak_bytes, texture_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

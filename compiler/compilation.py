@@ -15,6 +15,7 @@ from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
 from ..backends.shader.verify import verify
 from ..backends.user_shader.expressible import LUMA_OPTION, check_graph
+from ..backends.user_shader.file import UserShader
 from ..backends.user_shader.hooks import LUMA_SCALE
 from ..errors import InternalError, ShadergenError, count, require_inputs
 from ..ir import algebra, evaluation, expr
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import ModelProto
 
-    from ..backends.schedule import Printed
-    from ..backends.user_shader.file import UserShader
     from ..ir.graph import Graph
     from .proven_fields import Larger
 
@@ -192,7 +191,6 @@ def compile_graph(
     progress: Callable[[str], None] = lambda step: None,
     observe: Callable[[str, Graph], None] = lambda step, graph: None,
     larger: Larger | None = None,
-    printed: Printed = lambda shaders, layers: None,
 ) -> tuple[Graph, BuildFiles, Context]:
     """Compile an imported model in memory.
 
@@ -203,7 +201,6 @@ def compile_graph(
         observe: shown the graph after each pass.
         larger: reads the model at another size, as :func:`.proven_fields.proven_members` needs;
             without it the schedule states no receptive fields.
-        printed: called with all shaders before the weights are packed (:func:`.schedule.schedule`).
 
     Returns:
         The graph as compiled, the build's contents, and the context with what each pass decided.
@@ -220,7 +217,7 @@ def compile_graph(
     graph = place(graph, context, observe, options.disable_pass, sound)
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
-    files = schedule(graph, lower(graph, target), target, GENERATOR, layers, fields, printed)
+    files = schedule(graph, lower(graph, target), target, GENERATOR, layers, fields)
     if options.validate:
         for program in files.programs().values():
             verify(program)
@@ -229,12 +226,7 @@ def compile_graph(
 
 
 def compile_file(
-    model: Path,
-    output: Path,
-    options: Options,
-    dump: Dump,
-    progress: Callable[[str], None],
-    printed: Printed = lambda shaders, layers: None,
+    model: Path, output: Path, options: Options, dump: Dump, progress: Callable[[str], None]
 ) -> Compilation:
     """Compile a model for one device; nothing is written."""
     seen: dict[str, Graph] = {}
@@ -252,9 +244,7 @@ def compile_file(
             larger = None
             if options.package != "mpv":  # whose shaders have no schedule
                 larger = partial(larger_graph, model, options)
-            graph, files, context = compile_graph(
-                imported, options, progress, observe, larger, printed
-            )
+            graph, files, context = compile_graph(imported, options, progress, observe, larger)
             decisions = tuple(context.decisions)
             calibrated = None
             if isinstance(context.samples, Samples):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
-from ..ir.types import LANES
+from ..ir.types import LANES, Layout
 from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
-from . import compilation
+from . import compilation, driver
 from .dump import Dump
 from .estimation import FrameEstimate, estimate, gpus_of
 from .size_texts import at_defaults, shape_text, size_lines
-from .texture_memory import peak_bytes, texture_bytes
-from .user_shader_compilation import user_shader_in_memory
 from .user_shader_frame import frame_for
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def _inspect_user_shader(
 ) -> Inspection:
     """Compile a model into a user shader in memory, and inspect a frame of it."""
     dump = Dump(options.dump_ir)
-    compiled, shader = user_shader_in_memory(model, model, options, dump, progress)
+    compiled, shader = driver.user_shader_in_memory(model, model, options, dump, progress)
     try:
         frame = frame_for(compiled.files, shader, options)
     except ShadergenError as error:
@@ -158,6 +157,18 @@ def _inspect_user_shader(
 
 def _gpus(profile: str | None) -> Mapping[str, Gpu]:
     return {} if profile is None else gpus_of(profile)
+
+
+def peak_bytes(schedule: Mapping[str, Any]) -> int:
+    """Return the bytes of a build's textures, inputs and constants included."""
+    slots: dict[int, int] = {}
+    loose = 0
+    for t in schedule["textures"]:
+        if t["slot"] is None:
+            loose += texture_bytes(t)
+        else:
+            slots[t["slot"]] = max(slots.get(t["slot"], 0), texture_bytes(t))
+    return loose + sum(slots.values())
 
 
 def stacked_planes(texture: Mapping[str, Any]) -> int:
@@ -213,3 +224,9 @@ def inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
         variants=tuple(str(entry["name"]) for entry in schedule.get("variants", ())),
         estimates=estimate(data, gpus) if gpus else (),
     )
+
+
+def texture_bytes(t: Mapping[str, Any]) -> int:
+    """Return the bytes of a texture of a schedule, at fixed sizes."""
+    size = texel_bytes(Layout(t["kind"], t["format"]))
+    return int(t["width"]) * int(t["height"]) * int(t["layers"]) * size

@@ -165,8 +165,8 @@ def _compile(
 ) -> None:
     """Compile a file, and print what came of it."""
     from ..driver import compile_model
+    from ..inspection import peak_bytes
     from ..size_texts import at_defaults
-    from ..texture_memory import peak_bytes
 
     with progress_line() as progress:
         result = compile_model(model, output, options, progress)
@@ -244,8 +244,8 @@ def _pixels(schedule: Mapping[str, Any], luma: str | None) -> int:
 
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
+    from ..inspection import peak_bytes
     from ..size_texts import at_defaults, size_lines
-    from ..texture_memory import peak_bytes
 
     schedule = at_defaults(result.files.schedule)
     passes = schedule["passes"]

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ShadergenError, count
 from ...records import dataclass
 from ...runtime_glue.python.sizes import evaluate_postfix, resolve
-from ..texture_memory import peak_bytes
+from ..inspection import peak_bytes
 from .kinds import Network, network_of
 from .picture import Picture, resized, to_host, to_pixels
 from .tiles import Plan, blended, exact, single

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...number_texts import short_text
-from ..texture_memory import texture_bytes
+from ..inspection import texture_bytes
 from .network import group_title, texture_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ...records import dataclass
-from ..texture_memory import texture_bytes
+from ..inspection import texture_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
