@@ -71,7 +71,7 @@ class CompiledModel(Compilation):
             raise ShadergenError(
                 "SG0502",
                 f"'{self.output}' holds another build than the one that was compiled",
-                help="compile to different folders, or without a folder, and save()",
+                help="compile each model to its own folder, or to none and call save(folder)",
             )
         return self.output
 
