@@ -52,6 +52,12 @@ def _binade(x: ArrayLike) -> Any:
     return np.where(np.isfinite(x), np.where(x < SMALLEST_NORMAL, 0, power), np.inf)
 
 
+def _high_part(x: ArrayLike) -> Any:
+    """Return x with the first 12 bits of its significand, whose products are exact."""
+    significand, exponent = np.frexp(x)
+    return np.ldexp(np.trunc(significand * 4096), exponent - 12)
+
+
 SMALLEST_NORMAL = 2.0**-126  # of float32
 PRIMITIVES: dict[str, Primitive] = {
     "add": Primitive(2, np.add),
@@ -85,6 +91,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "is_nan": Primitive(1, _truth(np.isnan)),
     "is_inf": Primitive(1, _truth(np.isinf)),
     "binade": Primitive(1, _binade),
+    "high_part": Primitive(1, _high_part),
     "bit_and": Primitive(2, _bits(np.bitwise_and)),
     "bit_or": Primitive(2, _bits(np.bitwise_or)),
     "bit_xor": Primitive(2, _bits(np.bitwise_xor)),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # What each precision's exponential can take: beyond, tanh is 1 to the last bit anyway.
 TANH_MOST: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}
 INFINITE = 0x7F800000  # the bits of a float's exponent
+HIGH = 0xFFFFF000  # its sign, its exponent and the first 12 bits of its significand
 
 
 def _test(name: str) -> Callable[[Expression, Expression], Expression]:
@@ -50,7 +51,7 @@ def _of_bits(name: str) -> Callable[[Expression, Expression], Expression]:
     return made
 
 
-def _exponent(x: Expression, mask: int) -> Expression:
+def _bits(x: Expression, mask: int) -> Expression:
     return binary("&", intrinsic("float_bits", x), Number(mask, UINT))
 
 
@@ -58,7 +59,7 @@ def _classified(name: str) -> Callable[[Expression], Expression]:
     """By its bits: what languages have to ask whether a number is NaN may be false throughout."""
 
     def made(x: Expression) -> Expression:
-        bits = _exponent(x, 0x7FFFFFFF)
+        bits = _bits(x, 0x7FFFFFFF)
         return construct(x.type, intrinsic(name, bits, filled(INFINITE, bits.type)))
 
     return made
@@ -94,7 +95,8 @@ PRIMITIVE: dict[str, Callable[..., Expression]] = {
     "eq": _test("eq"),
     "is_nan": _classified("greater"),
     "is_inf": _classified("equal"),
-    "binade": lambda x: intrinsic("from_bits", _exponent(x, INFINITE)),
+    "binade": lambda x: intrinsic("from_bits", _bits(x, INFINITE)),
+    "high_part": lambda x: intrinsic("from_bits", _bits(x, HIGH)),
     "bit_and": _of_bits("&"),
     "bit_or": _of_bits("|"),
     "bit_xor": _of_bits("^"),

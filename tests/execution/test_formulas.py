@@ -76,6 +76,8 @@ FORMULAS = (
     "is_nan(where(x0 < 0.3, inf - inf, x0))",
     "is_inf(where(x0 < 0.3, -inf, x0))",
     "binade(9 * x0)",
+    "high_part(x0)",
+    "quotient(x0, 0.3 + abs(x0))",
     "bit_and(trunc(99 * x0), 60)",
     "bit_or(trunc(99 * x0), 60)",
     "bit_xor(trunc(99 * x0), -60)",
@@ -92,7 +94,7 @@ def test_formula_runs_as_a_pass_of_its_own(formula, precision):
         precision = "highp"  # comparing for equality is not robust to storage in 16 bits
     if precision == "mediump" and formula.startswith("log(sigmoid"):
         pytest.skip("16 bits cannot hold sigmoid(-18)")
-    jumps = ("floor", "ceil", "trunc", "round", "<", ">", "mod", "binade")
+    jumps = ("floor", "ceil", "trunc", "round", "<", ">", "mod", "binade", "high_part")
     steps = any(f in formula for f in jumps)
     if precision == "mediump" and steps:
         pytest.skip("a step function of an input rounded to 16 bits may land on the next step")
@@ -106,7 +108,7 @@ def test_every_formula_of_the_library_is_executed_here():
     from shadergen.ir.primitives import PRIMITIVES
 
     used = {getattr(e, "function", "") for f in FORMULAS for e in walk(parse(f))}
-    helpers = {"erf_tail", "expm1_negative", "log1p_small", "mish_gate", "sigmoid_of"}
+    helpers = {"erf_tail", "expm1_negative", "log1p_small", "mish_gate", "quotient_of", "sigmoid_of"}
     infix = {"add"}
     movement = {"idiv", "imod", "min", "max", "le", "lt", "eq"}
     assert set(LIBRARY) | set(PRIMITIVES) <= used | helpers | infix | movement

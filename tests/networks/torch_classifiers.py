@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,13 +20,14 @@ def vision_models() -> ModuleType:
     Its wheels are compiled against the CUDA build of torch; beside the CPU build the library does
     not load, and importing then fails for want of two declarations, which no network here needs.
     """
-    if not LIBRARIES:
+    try:
+        import torchvision
+    except RuntimeError:
         library = torch.library.Library("torchvision", "FRAGMENT")
         LIBRARIES.append(library)
         for name in ("nms", "qnms"):
-            with contextlib.suppress(RuntimeError):  # declared: torchvision was imported before
-                library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    import torchvision
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        import torchvision
 
     return torchvision.models
 

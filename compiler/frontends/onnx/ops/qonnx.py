@@ -45,7 +45,7 @@ def int_quant(node: OnnxNode) -> Value:
     if bits == 1 and signed:
         level = parse("where(x0 / x1 + x2 < 0, -1, 1)")
     else:
-        q = substitute(parse("clamp(x0 / x1 + x2, low, high)"), _limits(bits, signed, narrow))
+        q = substitute(parse("clamp(quotient(x0, x1) + x2, low, high)"), _limits(bits, signed, narrow))
         level = substitute(mode, {"q": q})
     return _applied(node, substitute(parse("(level - x2) * x1"), {"level": level}), 3)
 
@@ -65,7 +65,7 @@ def trunc(node: OnnxNode) -> Value:
         )
     mode = _rounding(node, "FLOOR")
     step = Num(2.0 ** (_bits(node, 3) - _bits(node, 4)))
-    level = substitute(parse("round_even(x0 / x1 + x2) / step"), {"step": step})
+    level = substitute(parse("round_even(quotient(x0, x1) + x2) / step"), {"step": step})
     whole = substitute(mode, {"q": level})
     return _applied(node, substitute(parse("(whole - x2) * x1"), {"whole": whole}), 3)
 

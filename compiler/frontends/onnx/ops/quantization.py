@@ -2,8 +2,8 @@
 
 A quantised tensor is (q - zero) * scale. Its integers are exact, and so are sums of products of
 them up to 2^24: 258 products of 8 bits always, more as they usually cancel. Beyond, a sum is
-rounded to 24 bits, far less than a step of the result. What is a tie or a multiple of a step for
-one arithmetic may be a little less for another, so results differ by one step at most.
+rounded to 24 bits, far less than a step of the result. Then a tie for one arithmetic may be a little
+less for another, so results differ by one step at most.
 
 Scales and zero points are for a whole tensor, for each slice of an axis, or for blocks of an axis.
 Source: ONNX QuantizeLinear-25, QLinearConv-10, QLinearMatMul-21; ONNX Runtime for com.microsoft.
@@ -62,12 +62,12 @@ def _quantized(
     assert dtype is not None
     target = NARROW.get(to)
     if target is not None and not isinstance(target, IntegerFormat):
-        expr = substitute(target.cast(saturate, "nearest"), {"x0": parse("x0 / x1")})
+        expr = substitute(target.cast(saturate, "nearest"), {"x0": parse("quotient(x0, x1)")})
         y = node.apply(Pointwise(expr), x, _value(scale))  # the zero point of floats is 0
     else:
         info = np.iinfo(dtype)
         low, high = target.limits if target else (info.min, info.max)
-        rounded: Expr = parse("round_even(x0 / x1)")
+        rounded: Expr = parse("round_even(quotient(x0, x1))")
         operands = [x, _value(scale)]
         if zero is not None:
             rounded = Call("add", (rounded, Var("x2")))

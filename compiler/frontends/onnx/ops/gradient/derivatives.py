@@ -45,7 +45,10 @@ RULES: dict[str, tuple[str, ...]] = {
     "mish": ("tanh(softplus(a)) + a * sigmoid(a) * (1 - square(tanh(softplus(a))))",),
 }
 CONSTANT = frozenset(  # between their steps
-    ("sign", "floor", "ceil", "trunc", "round_even", "lt", "le", "eq", "is_nan", "is_inf")
+    (
+        *("sign", "floor", "ceil", "trunc", "round_even", "high_part"),
+        *("lt", "le", "eq", "is_nan", "is_inf"),
+    )
 )
 NOTHING = Num(0.0)
 
