@@ -23,9 +23,9 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     reciprocal(x) = 1 / x
     rsqrt(x) = 1 / sqrt(x)
     mod(a, b) = a - b * floor(a / b)
-    # GPUs' quotients are off by some units in the last place. Here the remainder of the first 12 bits
-    # is exact, as in double-length arithmetic (Dekker 1971), so a sum rounds as IEEE 754 does.
-    # Quotients beyond those of 16 bits need no more digits: large, infinite, not a number, or nearly 0.
+    # GPUs' quotients are off by some units in the last place. Here the remainder of the first 12
+    # bits is exact, as in double-length arithmetic (Dekker 1971): the sum rounds as IEEE 754 does.
+    # Quotients beyond those of 16 bits need no more digits: large, infinite, NaN or nearly 0.
     quotient(a, b) = where((1e-9 < abs(a / b)) * (abs(a / b) < 65504),
         quotient_of(a, b, high_part(a / b), high_part(b)), a / b)
     quotient_of(a, b, q, high) = q + (a - q * high - q * (b - high)) / b

@@ -108,7 +108,14 @@ def test_every_formula_of_the_library_is_executed_here():
     from shadergen.ir.primitives import PRIMITIVES
 
     used = {getattr(e, "function", "") for f in FORMULAS for e in walk(parse(f))}
-    helpers = {"erf_tail", "expm1_negative", "log1p_small", "mish_gate", "quotient_of", "sigmoid_of"}
+    helpers = {
+        "erf_tail",
+        "expm1_negative",
+        "log1p_small",
+        "mish_gate",
+        "quotient_of",
+        "sigmoid_of",
+    }
     infix = {"add"}
     movement = {"idiv", "imod", "min", "max", "le", "lt", "eq"}
     assert set(LIBRARY) | set(PRIMITIVES) <= used | helpers | infix | movement

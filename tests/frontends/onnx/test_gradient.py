@@ -48,7 +48,13 @@ POINTS = np.array([-3.7, -1.3, -0.62, -0.031, 0.043, 0.37, 0.81, 1.9, 4.4])
 BOUNDED = ("asin", "acos")  # from -1 to 1
 POSITIVE = ("log", "sqrt", "rsqrt", "pow", "log1p")
 SMOOTH = ("sigmoid", "softplus", "log_sigmoid", "silu", "mish", "gelu", "erf", "asinh", "log1p")
-HELPERS = {"sigmoid_of", "log1p_small", "mish_gate", "erf_tail", "quotient_of"}  # of formulas that have rules
+HELPERS = {
+    "sigmoid_of",
+    "log1p_small",
+    "mish_gate",
+    "erf_tail",
+    "quotient_of",
+}  # of formulas that have rules
 LIBRARY = [n for n in FORMULAS if n not in HELPERS]
 NOT_DIFFERENTIATED = {
     *("where", "binade"),  # which has a rule of its own; which is for casts

@@ -45,7 +45,9 @@ def int_quant(node: OnnxNode) -> Value:
     if bits == 1 and signed:
         level = parse("where(x0 / x1 + x2 < 0, -1, 1)")
     else:
-        q = substitute(parse("clamp(quotient(x0, x1) + x2, low, high)"), _limits(bits, signed, narrow))
+        q = substitute(
+            parse("clamp(quotient(x0, x1) + x2, low, high)"), _limits(bits, signed, narrow)
+        )
         level = substitute(mode, {"q": q})
     return _applied(node, substitute(parse("(level - x2) * x1"), {"level": level}), 3)
 

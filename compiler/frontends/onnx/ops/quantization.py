@@ -2,8 +2,8 @@
 
 A quantised tensor is (q - zero) * scale. Its integers are exact, and so are sums of products of
 them up to 2^24: 258 products of 8 bits always, more as they usually cancel. Beyond, a sum is
-rounded to 24 bits, far less than a step of the result. Then a tie for one arithmetic may be a little
-less for another, so results differ by one step at most.
+rounded to 24 bits, far less than a step of the result. Then a tie for one arithmetic may be a
+little less for another, so results differ by one step at most.
 
 Scales and zero points are for a whole tensor, for each slice of an axis, or for blocks of an axis.
 Source: ONNX QuantizeLinear-25, QLinearConv-10, QLinearMatMul-21; ONNX Runtime for com.microsoft.
