@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,12 @@ def as_result(name: str, ran: Ran, quick: bool) -> StageResult:
     return StageResult(today, revision(), round(ran.seconds, 1), quick, ran.problem, summary)
 
 
+@cache
 def revision() -> str:
-    """Return the checkout's commit, marked if files differ; nothing where git does not know."""
+    """Return the checkout's commit, marked if files differ; nothing where git does not know.
+
+    It is asked once, before the first results change the page.
+    """
     command = ("git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--exclude=*")
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
