@@ -3,8 +3,10 @@
 A frame draws the node several times, so that launch costs count as little as in a network. A runner
 without the node measures the rest of the frame (copies and the wait); its median is subtracted.
 Each round draws a frame of every candidate in random order, so that other load affects all equally.
-Clearly slower candidates are left out of later rounds. Times come from timer queries if plausible,
-otherwise from the CPU's clock after a wait.
+Clearly slower candidates are left out of later rounds. Idle GPUs run at low clock speeds, so frames
+of different rounds do not compare: a candidate that is left out takes as many times as long as the
+best one as it did in its own rounds. Times come from timer queries if plausible, otherwise from the
+CPU's clock after a wait.
 """
 
 from __future__ import annotations
@@ -59,11 +61,15 @@ class Trial(NamedTuple):
 
 @dataclass(eq=False)
 class _Candidate:
-    """A runner and the milliseconds of its frames; ``own`` says which passes are the node's."""
+    """A runner and the milliseconds of its frames.
+
+    ``behind`` is how many times as long as the best candidate it took when it was left out.
+    """
 
     runner: Runner
     times: list[float] = field(default_factory=list)
     queried: list[float] = field(default_factory=list)
+    behind: float | None = None
 
     def draw(self) -> None:
         self.times.append(latency(self.runner))
@@ -181,11 +187,11 @@ def _measure_in_turns(
         for k in rng.permutation(len(live) + 1):
             (baseline, *live)[k].draw()
         if number == settings.warm_up - 1:
-            live = _nearest(live, CLEARLY)
+            live = _nearest(live, CLEARLY, baseline)
             for one in (baseline, *live):
                 one.times.clear()
         elif FIRST_ROUNDS <= number + 1 < settings.warm_up:
-            live = _nearest(live, FAR)
+            live = _nearest(live, FAR, baseline)
         if number >= settings.warm_up and queries:
             queries = all(one.query() for one in live)
     if not queries:
@@ -195,18 +201,26 @@ def _measure_in_turns(
         one.runner.check()
 
 
-def _nearest(live: list[_Candidate], times: float) -> list[_Candidate]:
+def _nearest(live: list[_Candidate], times: float, baseline: _Candidate) -> list[_Candidate]:
     """Return the candidates whose best frame is within a factor of the overall best."""
-    best = min(min(one.times) for one in live)
-    return [one for one in live if min(one.times) <= times * best]
+    frames = {one: min(one.times) for one in live}
+    best = min(frames.values())
+    rest = min(min(baseline.times), best - LEAST / 1e6)
+    for one, frame in frames.items():
+        if frame > times * best:
+            one.behind = (frame - rest) / (best - rest)
+    return [one for one in live if one.behind is None]
 
 
 def _results(correct: dict[Choice, _Candidate], baseline: _Candidate, series: int) -> list[Trial]:
     rest = float(np.median(baseline.times))
+
+    def milliseconds(one: _Candidate) -> float:
+        return float(np.median(one.queried or one.times)) - (0.0 if one.queried else rest)
+
+    best = min(milliseconds(one) for one in correct.values() if one.behind is None)
     results = []
     for choice, one in correct.items():
-        whole = float(np.median(one.times)) - rest
-        if one.queried:
-            whole = float(np.median(one.queried))
+        whole = milliseconds(one) if one.behind is None else max(0.0, best) * one.behind
         results.append(Trial(choice, float(round(max(LEAST, whole / series * 1e6)))))
     return results

@@ -422,6 +422,33 @@ def test_a_candidate_that_differs_from_the_reference_is_reported_and_not_used(mo
 
 
 @GL
+def test_a_candidate_left_out_is_compared_with_the_best_of_its_own_rounds(monkeypatch):
+    """As on an idle GPU, whose clock speed rises while the first rounds are drawn."""
+    milliseconds = {"rest": 1.0, "best": 2.0, "near": 2.2, "far": 7.0}
+    drawn = dict.fromkeys(milliseconds, 0)
+
+    class Fake:
+        def __init__(self, name):
+            self.name = name
+
+        def check(self):
+            """Nothing is wrong."""
+
+    def frame(runner):
+        drawn[runner.name] += 1
+        slow = 6.0 if drawn[runner.name] <= trials.FIRST_ROUNDS else 1.0
+        return slow * milliseconds[runner.name]
+
+    monkeypatch.setattr(trials, "latency", frame)
+    monkeypatch.setattr(trials._Candidate, "query", lambda self: False)
+    baseline, *found = (trials._Candidate(Fake(name)) for name in milliseconds)
+    settings = Settings(frames=9, warm_up=4)
+    trials._measure_in_turns(found, baseline, settings, lambda what: None)
+    measured = trials._results(dict(zip("abc", found, strict=True)), baseline, 1)
+    assert drawn["far"] == trials.FIRST_ROUNDS < drawn["near"]
+    assert [trial.nanoseconds for trial in measured] == [1e6, 1.2e6, 6e6]
+
+
 def test_a_session_goes_on_where_the_last_one_ended(tmp_path, monkeypatch):
     path = tmp_path / "t.json"
     options = Options(input_size={"": (16, 24)})
