@@ -18,7 +18,7 @@ from .pixels import FORMATS, LANES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from .objects import Objects
     from .schedule import Port, Texture
@@ -69,13 +69,18 @@ def _sample_nearest(gl: Any, set_parameter: Any, of: int) -> None:
         set_parameter(of, side, gl.GL_CLAMP_TO_EDGE)
 
 
+def _external(gl: Any, texture: Texture) -> tuple[int, int]:
+    """Return GL's names for the components of a texture's texels and for their type."""
+    components = getattr(gl, _EXTERNAL[FORMATS[texture.format].components])
+    return components, getattr(gl, _TYPES[texture.format.lstrip("rgba")])
+
+
 def fill_textures(
     gl: Any, texture: Texture, names: tuple[int, ...], texels: NDArray[Any] | bytes
 ) -> None:
     """Upload texels to a tensor's textures, layer by layer."""
     target = target_of(gl, texture)
-    external = getattr(gl, _EXTERNAL[FORMATS[texture.format].components])
-    type_ = getattr(gl, _TYPES[texture.format.lstrip("rgba")])
+    external, type_ = _external(gl, texture)
     flat = np.frombuffer(texels, np.uint8)
     gl.glBindBuffer(gl.GL_PIXEL_UNPACK_BUFFER, 0)
     for parameter in ("ROW_LENGTH", "IMAGE_HEIGHT", "SKIP_ROWS", "SKIP_PIXELS", "SKIP_IMAGES"):
@@ -166,27 +171,42 @@ def _attach_layer(
 def read_textures(
     gl: Any, framebuffer: int, texture: Texture, names: tuple[int, ...]
 ) -> NDArray[Any]:
-    """Return a tensor's texels: uint8 for 8-bit textures, otherwise float32."""
+    """Return a tensor's texels: uint8 for 8-bit textures, otherwise float32.
+
+    Where GL reads a texture's own components and type, it converts nothing and copies less.
+    """
     target, point = gl.GL_READ_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0
     gl.glBindFramebuffer(target, framebuffer)
     gl.glReadBuffer(point)
     gl.glBindBuffer(gl.GL_PIXEL_PACK_BUFFER, 0)
     for parameter in ("ROW_LENGTH", "SKIP_ROWS", "SKIP_PIXELS"):
         gl.glPixelStorei(getattr(gl, f"GL_PACK_{parameter}"), 0)
+    gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 1)  # no gaps between rows
+    _attach_layer(gl, target, point, texture, names, 0)
+    own, (order, type_, dtype) = FORMATS[texture.format].components, _readable(gl, texture)
+    components = LANES if order == gl.GL_RGBA else own
     width, height = texture.width, texture.height
-    result = None
+    result = np.empty((texture.layers, height, width, components), dtype)
     for layer in range(texture.layers):
         _attach_layer(gl, target, point, texture, names, layer)
-        if result is None:
-            # the application's texture may be of another type than the schedule's
-            floats = _holds_floats(gl, target, point)
-            dtype, type_ = (np.float32, gl.GL_FLOAT) if floats else (np.uint8, gl.GL_UNSIGNED_BYTE)
-            result = np.empty((texture.layers, height, width, LANES), dtype)
-        data = result[layer].ctypes.data
-        gl.glReadPixels(0, 0, width, height, gl.GL_RGBA, type_, data)
+        gl.glReadPixels(0, 0, width, height, order, type_, result[layer].ctypes.data)
+    gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 4)
     gl.glBindFramebuffer(target, 0)
-    assert result is not None
-    return result[..., : FORMATS[texture.format].components]
+    return result[..., :own]
+
+
+def _readable(gl: Any, texture: Texture) -> tuple[int, int, DTypeLike]:
+    """Return the components and the type to read the attached texture in: of GL and of numpy."""
+    own = _external(gl, texture)
+    offered = ("GL_IMPLEMENTATION_COLOR_READ_FORMAT", "GL_IMPLEMENTATION_COLOR_READ_TYPE")
+    if own[1] != gl.GL_HALF_FLOAT and own == tuple(  # GL converts halves faster than numpy
+        asked(gl.glGetIntegerv, getattr(gl, name)) for name in offered
+    ):
+        return (*own, FORMATS[texture.format].dtype)
+    # the application's texture may be of another type than the schedule's
+    if _holds_floats(gl, gl.GL_READ_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0):
+        return gl.GL_RGBA, gl.GL_FLOAT, np.float32
+    return gl.GL_RGBA, gl.GL_UNSIGNED_BYTE, np.uint8
 
 
 def await_textures(gl: Any, framebuffer: int, texture: Texture, names: tuple[int, ...]) -> None:
