@@ -37,7 +37,7 @@ from .calibration import (
 )
 from .dump import Dump
 from .frontends import Request, load, load_proto
-from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
+from .frontends.dynamic_sizes import DynamicInputs, check_dynamic, fixed_notes
 from .notes import compiled_notes
 from .option_parsing import parse_preprocessing
 from .options import Options
@@ -253,7 +253,8 @@ def compile_file(
     finally:
         for cache in KEPT if options.dynamic is not None else ():
             cache.cache_clear()
-    notes = (*known.notes(), *read, *compiled_notes(graph, context.target, decisions))
+    notes = (*known.notes(), *read, *fixed_notes(files.schedule))
+    notes += compiled_notes(graph, context.target, decisions)
     for chosen in seen.values():
         assert options.tuning is not None
         times, path = context.measured, options.tuning

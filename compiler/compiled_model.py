@@ -18,6 +18,7 @@ from ..records import dataclass
 from ..runtime_glue.python.loading import build_without_files, check_schedule
 from ..runtime_glue.python.summary import summary
 from .compilation import Compilation
+from .keyword_texts import in_keywords
 from .options import Options
 from .user_shader import check_writable, write_user_shader
 
@@ -113,7 +114,8 @@ class CompiledModel(Compilation):
         Raises:
             ShadergenError: SG0605 for inputs that do not fit the build, SG06xx where it cannot run.
         """
-        return self._session(*inputs, **named)
+        with in_keywords():
+            return self._session(*inputs, **named)
 
     def verify(
         self,
@@ -144,9 +146,10 @@ class CompiledModel(Compilation):
             self.save(shader)
             return verify_user_shader(self.source, shader, self.options, reference, seed)
         _ = self.build  # refuses what cannot be verified
-        return verify_model(
-            self.source, self.options, reference, seed, runtime=runtime, adapter=adapter
-        )
+        with in_keywords():
+            return verify_model(
+                self.source, self.options, reference, seed, runtime=runtime, adapter=adapter
+            )
 
     def save(self, output: str | Path) -> None:
         """Write the build, or the user shader; an earlier one is replaced.

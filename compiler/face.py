@@ -11,6 +11,7 @@ from ..backends.build_folder import SCHEDULE
 from ..records import replace
 from . import driver
 from .compiled_model import CompiledModel, TemporaryFolder
+from .keyword_texts import in_keywords
 from .keywords import CompileOptions, make_options
 from .models import image_size, is_module, model_file, write_model
 from .options import Options
@@ -65,12 +66,13 @@ def compile_model(
     """
     if output is None and options.get("target", "build") == "build":  # for this machine
         options.setdefault("device", default_device("auto"))
-    made = make_options(**options)
     folder = TemporaryFolder()
     path = folder.path / "build" if output is None else Path(output).absolute()
-    source = write_model(model, folder.path, example, _is_dynamic(made), _sizes(made))
-    made = _with_default_size(made, model, example)
-    compiled = driver.compile_model(source, path, made)
+    with in_keywords():
+        made = make_options(**options)
+        source = write_model(model, folder.path, example, _is_dynamic(made), _sizes(made))
+        made = _with_default_size(made, model, example)
+        compiled = driver.compile_model(source, path, made)
     known = {f.name: getattr(compiled, f.name) for f in fields(compiled)}
     written = b"" if compiled.user_shader else (path / SCHEDULE).read_bytes()
     return CompiledModel(**known, source=source, options=made, _folder=folder, _written=written)
@@ -180,7 +182,8 @@ def verify(
         made_of = compile_model(model, example=example, **options)
         return made_of.verify(reference=reference, seed=seed, runtime=runtime, adapter=adapter)
     options.setdefault("device", default_device(runtime))
-    made = make_options(**options)
-    with model_file(model, example, _is_dynamic(made), _sizes(made)) as path:
-        made = _with_default_size(made, model, example)
-        return verify_model(path, made, reference, seed, runtime=runtime, adapter=adapter)
+    with in_keywords():
+        made = make_options(**options)
+        with model_file(model, example, _is_dynamic(made), _sizes(made)) as path:
+            made = _with_default_size(made, model, example)
+            return verify_model(path, made, reference, seed, runtime=runtime, adapter=adapter)

@@ -253,10 +253,10 @@ def stage_notes(options: Options, shader: UserShader) -> tuple[str, ...]:
     computed = sum(block.compute is not None for block in shader.blocks)
     if options.stage != "auto":
         return ()
-    if not computed and len(shader.blocks) >= MANY:
+    if not computed and len(shader.blocks) >= MANY and options.device == DEFAULT_DEVICE:
         return (
-            "--stage compute writes 16 channels per pass instead of 4, in fewer passes; players "
-            "then need OpenGL 4.3 or Vulkan",
+            "--device FAMILY, for example --device nvidia, chooses the fastest passes for a family "
+            "of GPUs; shadergen doctor names the family of this GPU",
         )
     if not computed:
         return ()

@@ -7,6 +7,7 @@ text is printed through :func:`~shadergen.errors.printable`, and is never taken 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -129,7 +130,10 @@ def new_table(*columns: str) -> Table:
 
 
 def print_table(table: Table, spare: tuple[str, ...] = ()) -> None:
-    """Print a table, and an empty line; in a pipe it is ``WIDTH`` columns wide.
+    """Print a table, and an empty line.
+
+    In a pipe, the table has all columns, and is at most ``WIDTH`` wide. The environment variable
+    ``COLUMNS`` makes it narrower, as far as no word is broken.
 
     Args:
         table: what to print.
@@ -143,7 +147,9 @@ def print_table(table: Table, spare: tuple[str, ...] = ()) -> None:
 
     console = Console()
     if not console.is_terminal:
-        console = Console(width=WIDTH)
+        asked = os.environ.get("COLUMNS", "")
+        width = max(int(asked), _needed(_least(table))) if asked.isdecimal() else WIDTH
+        console = Console(width=width)
     left_out = _left_out(table, spare, console.width) if console.is_terminal else ()
     table = _without(table, left_out)
     widths = _widths(table, console.width) if spare else [None] * len(table.columns)
@@ -154,7 +160,12 @@ def print_table(table: Table, spare: tuple[str, ...] = ()) -> None:
     for number, row in enumerate(table.rows):
         cells = (Text(printable(cell)) for cell in row)
         drawn.add_row(*cells, style="red" if number in table.red else None)
-    console.print(drawn, highlight=False)
+    if console.is_terminal:
+        console.print(drawn, highlight=False)
+    else:  # rich fills the last column with spaces
+        with console.capture() as captured:
+            console.print(drawn, highlight=False)
+        click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
     console.print()
     if left_out:
         names = ", ".join(left_out)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Input
 
 DEFAULT = (256, 384)  # halved seven times without a rest, and no square
+EXPORT_DYNAMIC = "if the model was exported at one size, export it with dynamic height and width"
 ASSUMED = "assumed: no operator of the model shows which axes are height and width"
 
 
@@ -149,13 +150,29 @@ def check_dynamic(
         return
     size = "x".join(str(p["default"]) for p in sizes["parameters"])
     name = next(i.name for i in inputs if any(map(is_dynamic, i.shape)))
-    option = f"--inputs {name}={size}" if name in cut else f"--input-size {size}"
+    help = f"compile with --input-size {size}\n{EXPORT_DYNAMIC}"
+    if name in cut:
+        help = f"compile with --inputs {name}={size}"
     raise ShadergenError(
         "SG0301",
         "--input-size dynamic has no effect: the model takes one size only",
         why="\n".join(dict.fromkeys(c["why"] for c in sizes["constraints"])),
-        help=f"compile with {option}",
+        help=help,
     )
+
+
+def fixed_notes(schedule: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where constraints that leave few sizes may come from.
+
+    A reshape to constants fixes the number of pixels, as in a group normalisation that PyTorch
+    exported at the example's size.
+
+    Args:
+        schedule: of the build.
+    """
+    constraints = schedule.get("sizes", {}).get("constraints", ())
+    fixed = any(c["min"] == c["max"] and c["value"][-1] != "%" for c in constraints)
+    return (EXPORT_DYNAMIC,) if fixed else ()
 
 
 def _quoted(names: Iterable[str]) -> str:

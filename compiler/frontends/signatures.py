@@ -52,7 +52,8 @@ def refuse_foreign(name: str, head: bytes) -> None:
             "SG0102",
             f"'{name}' is shader code, not a model",
             supported=SUPPORTED,
-            help="run, bench and verify --build take user shaders; give other commands the model",
+            help="run, bench and verify --build take user shaders; give other commands the model\n"
+            "inspect MODEL --target mpv shows the passes of a user shader",
         )
 
 

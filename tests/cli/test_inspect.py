@@ -200,3 +200,16 @@ def test_a_pipe_gets_every_column(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     print_table(WIDE, ("layers", "MACs"))
     assert capsys.readouterr().out.split("\n")[0].split() == list(WIDE.columns)
+
+
+def test_columns_narrows_a_table_in_a_pipe_and_breaks_no_words(monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_table(WIDE, ("layers",))
+    assert len(capsys.readouterr().out.split("\n")) == 5  # heads, a rule, one row, an empty line
+    monkeypatch.setenv("COLUMNS", "1")
+    print_table(WIDE, ("layers",))
+    lines = capsys.readouterr().out.split("\n")
+    assert max(map(len, lines)) == FITTING
+    assert [line.rstrip() for line in lines] == lines
+    words = {word for cell in WIDE.rows[0] for word in cell.split()}
+    assert {word for line in lines[2:] for word in line.split()} == words

@@ -29,12 +29,13 @@ def test_compiles_into_one_file(shadergen, tmp_path):
     assert output.read_text().startswith("// espcn_x2: upscales LUMA 2x in 11 passes\n")
 
 
-def test_suggests_compute_passes_for_long_files(shadergen, tmp_path):
+def test_suggests_a_family_of_gpus_for_long_files(shadergen, tmp_path):
     network = Path(ESPCN).parents[1] / "networks" / "upscale" / "upscale.onnx"
     flags = ("--target", "mpv", "-o", tmp_path / "net.glsl", "--no-validate")
-    hint = "--stage compute writes 16 channels per pass instead of 4"
+    hint = "--device FAMILY, for example --device nvidia, chooses the fastest passes"
     assert hint in shadergen("compile", network, *flags).out
     assert hint not in shadergen("compile", network, *flags, "--stage", "fragment").out
+    assert hint not in shadergen("compile", network, *flags, "--device", "nvidia").out
     assert hint not in shadergen("compile", ESPCN, *flags).out
 
 
@@ -191,7 +192,9 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
     assert "'gray.png' gives a picture" in ran.err
     ran = shadergen("run", shader, tmp_path, "-o", tmp_path / "folder")
     assert "supported: a picture, or a video" in ran.err
-    assert "is shader code, not a model" in shadergen("inspect", shader).err
+    refused = shadergen("inspect", shader).err
+    assert "is shader code, not a model" in refused
+    assert "inspect MODEL --target mpv shows the passes of a user shader" in refused
     ran = shadergen("run", shader, gray, "-o", tmp_path / "a.npz")
     assert "supported: a picture, or a video" in ran.err
     for arguments, why in {

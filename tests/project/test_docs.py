@@ -17,7 +17,9 @@ from support import ESPCN, ROOT
 from support.cpp_runtime import need, run
 
 import shadergen
+from shadergen.compiler import driver
 from shadergen.compiler.cli import cli
+from shadergen.compiler.options import Options
 from shadergen.errors import CODES, CURES
 
 DOCUMENTS = sorted(
@@ -174,7 +176,7 @@ def test_error_shown_is_what_the_compiler_prints(
     (shown,) = blocks("docs/errors.md", "console")
     monkeypatch.chdir(ROOT)
     with pytest.raises(shadergen.ShadergenError) as caught:
-        shadergen.compile_model("examples/espcn/espcn_x2.h5", tmp_path / "build")
+        driver.compile_model(Path("examples/espcn/espcn_x2.h5"), tmp_path / "build", Options())
     assert shown.partition("\n")[2] == caught.value.render() + "\n"
 
 

@@ -13,6 +13,7 @@ from shadergen.backends.constraints import sizes_member
 from shadergen.backends.grid import Grid
 from shadergen.backends.solutions import Rectangle, Solutions
 from shadergen.compiler.compilation import compile_graph, import_model
+from shadergen.compiler.frontends.dynamic_sizes import EXPORT_DYNAMIC, fixed_notes
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.dimensions import ShapeEnvironment, at_layer, dimension, hint, largest
@@ -126,6 +127,21 @@ def test_a_constraint_that_is_no_equation_and_cannot_be_read_is_said_without_its
     )
 
 
+def multiple_of_four(net: Net) -> str:
+    pooled = net("MaxPool", "x", kernel_shape=[4, 4], strides=[4, 4])
+    return net("Add", "x", net.scaled(pooled, 4, 4, mode="nearest"))
+
+
+@pytest.mark.parametrize(("make", "noted"), [(dense_alone, True), (multiple_of_four, False)])
+def test_a_fixed_number_of_pixels_is_noted_with_the_way_to_more_sizes(
+    make: Any, noted: bool
+) -> None:
+    chosen = Options(dynamic=True, validate=False)
+    _, files, _ = compile_graph(import_model(network(make, (1, 3, 8, 12)), chosen), chosen)
+    assert files.schedule["sizes"]["constraints"]
+    assert fixed_notes(files.schedule) == ((EXPORT_DYNAMIC,) if noted else ())
+
+
 # one size alone
 
 
@@ -166,7 +182,8 @@ def test_a_dynamic_build_of_one_size_is_refused_by_the_layers_that_fix_it(
     refused = (
         "error[SG0301]: --input-size dynamic has no effect: the model takes one size only\n"
         f"  = why: {layers} the input at {text}\n"
-        f"  = help: compile with --input-size {text}"
+        f"  = help: compile with --input-size {text}\n"
+        f"  = help: {EXPORT_DYNAMIC}"
     )
     assert refusal_of(network(make, (1, 3, *size))) == refused
     assert refusal_of(network(make), dynamic=size) == refused

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support import ESPCN
 
+from shadergen import compile_model
+from shadergen.compiler.keyword_texts import keyword_text
 from shadergen.compiler.keywords import make_options
 from shadergen.compiler.option_parsing import parse_sizes
 from shadergen.compiler.options import DEFAULT_RANGE, Options
@@ -86,3 +88,26 @@ def test_a_target_names_its_language() -> None:
     assert Options(device="webgpu").target().language == "WGSL"
     assert Options(device="gles31-min").target().language == "GLSL ES 310"
     assert not Options(device="webgpu").target().lacks_compute
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("give it with --input-size x=HxW, or", 'give it with input_size="x=HxW", or'),
+        ("make sizes dynamic: --input-size dynamic", 'make sizes dynamic: input_size="dynamic"'),
+        ("--input-size names 'a', no input", "input_size names 'a', no input"),
+        ("fix it with --input-value s=1,3,8.", 'fix it with input_value={"s": [1, 3, 8]}.'),
+        ("use --mrt 1, or --stage compute", 'use mrt=1, or stage="compute"'),
+        ("add --foreign-tuning (--outputs A,B)", 'add foreign_tuning=True (outputs="A,B")'),
+        ("run: shadergen ops --input-size 3x3", "run: shadergen ops --input-size 3x3"),
+        ("omit --tile", "omit --tile"),
+    ],
+)
+def test_messages_for_python_name_keywords(text: str, says: str) -> None:
+    assert keyword_text(text) == says
+
+
+def test_errors_of_compile_model_name_keywords() -> None:
+    with pytest.raises(ShadergenError) as error:
+        compile_model(ESPCN, input_size={"unknown": (8, 8)})
+    assert error.value.what == "input_size names 'unknown', which is not an input"
