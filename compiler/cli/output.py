@@ -148,8 +148,8 @@ def print_table(table: Table, spare: tuple[str, ...] = ()) -> None:
     console = Console()
     if not console.is_terminal:
         asked = os.environ.get("COLUMNS", "")
-        width = max(int(asked), _needed(_least(table))) if asked.isdecimal() else WIDTH
-        console = Console(width=width)
+        most = max(int(asked), _needed(_least(table))) if asked.isdecimal() else WIDTH
+        console = Console(width=most)
     left_out = _left_out(table, spare, console.width) if console.is_terminal else ()
     table = _without(table, left_out)
     widths = _widths(table, console.width) if spare else [None] * len(table.columns)
