@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ..backends.devices import family_of
@@ -10,6 +11,7 @@ from ..backends.user_shader.frame import frame_of
 from ..backends.user_shader.hooks import CHROMA, LUMA_SCALE, STAGES
 from ..errors import ShadergenError
 from ..number_texts import short_text
+from ..runtime_glue.python.sizes import defaults
 from .estimation import estimate
 
 if TYPE_CHECKING:
@@ -40,6 +42,22 @@ def frame_for(files: BuildFiles, shader: UserShader, options: Options) -> dict[s
     elif STAGES[shader.hook].channels == CHROMA:
         height, width = height // LUMA_SCALE, width // LUMA_SCALE
     return frame_of(files, shader, {"height": height, "width": width}, options.luma)
+
+
+def work_per_pixel(files: BuildFiles, shader: UserShader, options: Options) -> float:
+    """Return the multiply-adds for each pixel of the picture, at the size of the estimates.
+
+    At the initial size if the network does not take that size: halved maps are rounded up, so
+    smaller pictures need a little more.
+    """
+    try:
+        frame = frame_for(files, shader, options)
+    except ShadergenError:
+        frame = frame_of(files, shader, defaults(files.schedule), options.luma)
+    picture = frame["passes"][0]  # its copy
+    pixels: int = math.prod(picture["viewport"])
+    work: int = sum(p["macs"] for p in frame["passes"])
+    return work / pixels
 
 
 def frame_notes(files: BuildFiles, shader: UserShader, options: Options) -> tuple[str, ...]:

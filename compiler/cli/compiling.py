@@ -31,7 +31,7 @@ from .output import (
 from .running import IN_FFMPEG, print_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from ..calibration import Calibration
     from ..compilation import Compilation
@@ -236,16 +236,10 @@ def _print_calibration(found: Calibration) -> None:
         echo(f"calibration with {inputs} made no further layer 16-bit")
 
 
-def _pixels(schedule: Mapping[str, Any], luma: str | None) -> int:
-    """Return how many pixels a picture of the default size has that a user shader replaces."""
-    (picture,) = (port["texture"] for port in schedule["inputs"] if port["name"] != luma)
-    (texture,) = (t for t in schedule["textures"] if t["name"] == picture)
-    return int(texture["width"] * texture["height"])
-
-
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
     from ..inspection import peak_bytes
     from ..size_texts import at_defaults, size_lines
+    from ..user_shader_frame import work_per_pixel
 
     schedule = at_defaults(result.files.schedule)
     passes = schedule["passes"]
@@ -255,7 +249,7 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
     if (written := result.user_shader) is not None:
         what = f"{passes_text(len(written.blocks))} on {written.hook}"
-        work = f"{macs / _pixels(schedule, options.luma):.0f} multiply-adds per pixel"
+        work = f"{work_per_pixel(result.files, written, options):.0f} multiply-adds per pixel"
         echo(f"{output}: {what}, {work}, {bytes_text(len(written.text))}")
     else:
         what = passes_text(len(passes))

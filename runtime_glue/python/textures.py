@@ -29,6 +29,7 @@ _TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
 
 _TEXTURE_EXTERNAL_OES = 0x8D65  # PyOpenGL does not declare it
 _LAST = 2**32 - 1  # the largest name of a GL object
+RESIZE = "give a texture of that size, or resize() a build compiled with --input-size dynamic"
 
 
 def target_of(gl: Any, texture: Texture) -> int:
@@ -288,7 +289,8 @@ def check_textures(
             wrong = wrong or _mismatch(gl, target, texture, name)
     gl.glBindTexture(target, 0)
     if wrong:
-        raise ShadergenError("SG0605", wrong, where=port.name)
+        sized = " width of " in wrong or " height of " in wrong
+        raise ShadergenError("SG0605", wrong, where=port.name, help=RESIZE if sized else "")
 
 
 def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:

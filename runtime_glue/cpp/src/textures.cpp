@@ -128,7 +128,8 @@ bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& 
 namespace {
 
 // Add what keeps the bound texture from being read or written as floats, if anything does.
-void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string& wrong) {
+void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string& wrong,
+                   std::string& help) {
     const auto ask = [&](Enum what) {
         Int value = 0;
         gl.GetTexLevelParameteriv(target_of(texture), 0, what, &value);
@@ -141,9 +142,13 @@ void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string&
         return true;
     };
     if (differs(gl::TEXTURE_WIDTH, "width", texture.width) ||
-        differs(gl::TEXTURE_HEIGHT, "height", texture.height) ||
-        (texture.is_array && differs(gl::TEXTURE_DEPTH, "depth", texture.layers)))
+        differs(gl::TEXTURE_HEIGHT, "height", texture.height)) {
+        help =
+            "give a texture of that size, or resize() a build compiled with "
+            "--input-size dynamic";
         return;
+    }
+    if (texture.is_array && differs(gl::TEXTURE_DEPTH, "depth", texture.layers)) return;
     const auto red = static_cast<Enum>(ask(gl::TEXTURE_RED_TYPE));
     if (red == gl::INT || red == gl::UNSIGNED_INT)
         tell(wrong, "texture {} has an integer format, but the shaders read floats", {name});
@@ -165,7 +170,7 @@ bool check_textures(const GL& gl, const Port& port, const Texture& texture, cons
         }
         gl.BindTexture(target, name);
         if (wrong.empty() && gl.GetTexLevelParameteriv && !texture.is_external)
-            find_mismatch(gl, texture, name, wrong);
+            find_mismatch(gl, texture, name, wrong, error.help);
     }
     gl.BindTexture(target, 0);
     if (wrong.empty()) return true;
@@ -190,8 +195,7 @@ bool check_images(const GL& gl, const Texture& texture, const GLTextures& names,
     error.why = wrong;
     tell(error.help, "make the texture with glTexStorage and the format {}",
          {texture.format->name});
-    return fail(error, "SG0602", "this texture cannot be bound as the image '{}'",
-                {texture.name});
+    return fail(error, "SG0602", "this texture cannot be bound as the image '{}'", {texture.name});
 }
 
 List<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,

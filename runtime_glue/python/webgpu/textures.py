@@ -8,6 +8,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ..pixels import FORMATS
+from ..textures import RESIZE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,7 +119,8 @@ def check_texture(port: Port, texture: Texture, given: Any, uses: Any, use: str)
     elif use == "STORAGE_BINDING" and given.format != format_of(texture):
         wrong = f"the texture's format is {given.format}, not {format_of(texture)}"
     if wrong:
-        raise ShadergenError("SG0605", wrong, where=port.name)
+        sized = size is not None and tuple(size)[:2] != wanted[:2]
+        raise ShadergenError("SG0605", wrong, where=port.name, help=RESIZE if sized else "")
 
 
 def _text(size: tuple[int, ...]) -> str:

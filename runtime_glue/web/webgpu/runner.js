@@ -10,6 +10,7 @@ import { fillTexture, nameOf, readTexture } from "./textures.js";
 import { Timer } from "./timer.js";
 
 const SCOPES = ["validation", "out-of-memory"];
+const RESIZE = "give a texture of that size, or resize() a build compiled with --input-size dynamic";
 
 /** Return the formats of what a draw writes. */
 const formatsOf = (pass, textures) =>
@@ -154,7 +155,8 @@ export class Runner {
     else if (stored && texture.format !== nameOf(t)) {
       wrong = `takes a GPUTexture of format ${nameOf(t)}, not ${texture.format}`;
     }
-    if (wrong) throw new ShadergenError("SG0605", `'${port.name}' ${wrong}`);
+    const help = wanted !== found ? RESIZE : "";
+    if (wrong) throw new ShadergenError("SG0605", `'${port.name}' ${wrong}`, { help });
     if (sized.textures.get(port.texture) === texture && sized.given.has(port.texture)) return;
     sized.textures.set(port.texture, texture);
     sized.given.add(port.texture);

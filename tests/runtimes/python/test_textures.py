@@ -168,6 +168,7 @@ def test_a_texture_of_another_size_is_refused(
         with pytest.raises(ShadergenError, match=says) as caught:
             bind(port, name)
         assert caught.value.code == "SG0605"
+        assert ("resize()" in caught.value.help) == ("width" in says)
     runner.run()
     np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
 

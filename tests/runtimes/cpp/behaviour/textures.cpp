@@ -97,18 +97,20 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     const Name undrawable = make_texture(gl, gl::TEXTURE_2D_ARRAY, 0x8C3D, 5, 3, 2);  // RGB9_E5
     const Name other = make_texture(gl, gl::TEXTURE_2D_ARRAY, 0x881A, 5, 3, 2);       // RGBA16F
     CHECK(runner.bind_input("x", wide).what.find("width of 6, not 5") != std::string::npos);
+    CHECK(runner.bind_input("x", wide).help.find("resize()") != std::string::npos);
     CHECK(runner.bind_output("out", deep).what.find("depth of 3, not 2") != std::string::npos);
     CHECK(runner.bind_input("x", flat));
-    CHECK(runner.bind_output("out", undrawable).what ==
-          "this GL cannot draw to 'y' (rgba32f)");
+    CHECK(runner.bind_output("out", undrawable).what == "this GL cannot draw to 'y' (rgba32f)");
     CHECK(runner.bind_output("out", undrawable).where[0] == "output 'out'");
     CHECK(runner.bind_output("out", undrawable).why.find("GL_FRAMEBUFFER_") != std::string::npos);
     const Name integers = make_texture(gl, gl::TEXTURE_2D, 0x8D7C, 5, 3);  // RGBA8UI
     const Name depth = make_texture(gl, gl::TEXTURE_2D, 0x81A6, 5, 3);     // DEPTH_COMPONENT24
     if (gl.GetTexLevelParameteriv) {
-        CHECK(runner.bind_input("img", integers).what.find("an integer format") != std::string::npos);
+        CHECK(runner.bind_input("img", integers).what.find("an integer format") !=
+              std::string::npos);
         CHECK(runner.bind_output("inverted", integers).code == "SG0605");
-        CHECK(runner.bind_input("img", depth).what.find("a depth or stencil format") != std::string::npos);
+        CHECK(runner.bind_input("img", depth).what.find("a depth or stencil format") !=
+              std::string::npos);
     }
     CHECK(runner.bind_input("img", 4711).what == "there is no texture 4711 in this context");
     CHECK(!gl.IsTexture(4711));
