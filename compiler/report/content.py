@@ -178,7 +178,8 @@ def _refuse_user_shader(path: Path) -> None:
             "SG0301",
             f"'{path}' is a user shader, not a build",
             why="a user shader has no schedule to show",
-            help="shadergen report MODEL shows the model's passes in a build",
+            help="shadergen report MODEL shows the model's passes in a build\n"
+            "shadergen inspect MODEL --target mpv shows the passes of a user shader",
         )
 
 
