@@ -23,12 +23,12 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     reciprocal(x) = 1 / x
     rsqrt(x) = 1 / sqrt(x)
     mod(a, b) = a - b * floor(a / b)
-    # GPUs' quotients are off by some units in the last place. Here the remainder of the first 12
-    # bits is exact, as in double-length arithmetic (Dekker 1971): the sum rounds as IEEE 754 does.
-    # Quotients beyond those of 16 bits need no more digits: large, infinite, NaN or nearly 0.
-    quotient(a, b) = where((1e-9 < abs(a / b)) * (abs(a / b) < 65504),
-        quotient_of(a, b, high_part(a / b), high_part(b)), a / b)
-    quotient_of(a, b, q, high) = q + (a - q * high - q * (b - high)) / b
+    # GPUs' quotients are off by some units in the last place. The remainder of the first 12 bits is
+    # exact in 32 bits, as in double-length arithmetic (Dekker 1971): halves come out as halves. A
+    # correction of more than some units means that a number is infinite, vanished or has 16 bits.
+    quotient(a, b) = nearer(a / b, corrected(a, b, high_part(a / b), high_part(b)))
+    corrected(a, b, q_high, b_high) = q_high + (a - q_high * b_high - q_high * (b - b_high)) / b
+    nearer(q, y) = where(abs(y - q) <= 0.00001 * abs(q), y, q)
 
     relu(x) = max(x, 0)
     relu6(x) = clamp(x, 0, 6)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # What each precision's exponential can take: beyond, tanh is 1 to the last bit anyway.
 TANH_MOST: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}
 INFINITE = 0x7F800000  # the bits of a float's exponent
-HIGH = 0xFFFFF000  # its sign, its exponent and the first 12 bits of its significand
+HIGH_BITS = 0xFFFFF000  # its sign, its exponent and the first 12 bits of its significand
 
 
 def _test(name: str) -> Callable[[Expression, Expression], Expression]:
@@ -96,7 +96,7 @@ PRIMITIVE: dict[str, Callable[..., Expression]] = {
     "is_nan": _classified("greater"),
     "is_inf": _classified("equal"),
     "binade": lambda x: intrinsic("from_bits", _bits(x, INFINITE)),
-    "high_part": lambda x: intrinsic("from_bits", _bits(x, HIGH)),
+    "high_part": lambda x: intrinsic("from_bits", _bits(x, HIGH_BITS)),
     "bit_and": _of_bits("&"),
     "bit_or": _of_bits("|"),
     "bit_xor": _of_bits("^"),

@@ -63,13 +63,13 @@ class Trial(NamedTuple):
 class _Candidate:
     """A runner and the milliseconds of its frames.
 
-    ``behind`` is how many times as long as the best candidate it took when it was left out.
+    ``slowdown`` is how many times as long as the best candidate it took when it was left out.
     """
 
     runner: Runner
     times: list[float] = field(default_factory=list)
     queried: list[float] = field(default_factory=list)
-    behind: float | None = None
+    slowdown: float | None = None
 
     def draw(self) -> None:
         self.times.append(latency(self.runner))
@@ -205,11 +205,11 @@ def _nearest(live: list[_Candidate], times: float, baseline: _Candidate) -> list
     """Return the candidates whose best frame is within a factor of the overall best."""
     frames = {one: min(one.times) for one in live}
     best = min(frames.values())
-    rest = min(min(baseline.times), best - LEAST / 1e6)
+    rest = min(min(baseline.times), best / 2)  # the node takes the most of a frame
     for one, frame in frames.items():
         if frame > times * best:
-            one.behind = (frame - rest) / (best - rest)
-    return [one for one in live if one.behind is None]
+            one.slowdown = (frame - rest) / (best - rest)
+    return [one for one in live if one.slowdown is None]
 
 
 def _results(correct: dict[Choice, _Candidate], baseline: _Candidate, series: int) -> list[Trial]:
@@ -218,9 +218,10 @@ def _results(correct: dict[Choice, _Candidate], baseline: _Candidate, series: in
     def milliseconds(one: _Candidate) -> float:
         return float(np.median(one.queried or one.times)) - (0.0 if one.queried else rest)
 
-    best = min(milliseconds(one) for one in correct.values() if one.behind is None)
+    least = LEAST * series / 1e6
+    best = max(least, min(milliseconds(o) for o in correct.values() if o.slowdown is None))
     results = []
     for choice, one in correct.items():
-        whole = milliseconds(one) if one.behind is None else max(0.0, best) * one.behind
-        results.append(Trial(choice, float(round(max(LEAST, whole / series * 1e6)))))
+        whole = milliseconds(one) if one.slowdown is None else best * one.slowdown
+        results.append(Trial(choice, float(round(max(least, whole) / series * 1e6))))
     return results

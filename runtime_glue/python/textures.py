@@ -197,12 +197,15 @@ def read_textures(
 
 
 def _readable(gl: Any, texture: Texture) -> tuple[int, int, DTypeLike]:
-    """Return the components and the type to read the attached texture in: of GL and of numpy."""
+    """Return the components and the type to read the attached texture in: of GL and of numpy.
+
+    GL converts halves, faster than numpy does, and where each layer has a texture of its own: the
+    application's may be of different types.
+    """
     own = _external(gl, texture)
     offered = ("GL_IMPLEMENTATION_COLOR_READ_FORMAT", "GL_IMPLEMENTATION_COLOR_READ_TYPE")
-    if own[1] != gl.GL_HALF_FLOAT and own == tuple(  # GL converts halves faster than numpy
-        asked(gl.glGetIntegerv, getattr(gl, name)) for name in offered
-    ):
+    converts = own[1] == gl.GL_HALF_FLOAT or texture.objects > 1
+    if not converts and own == tuple(asked(gl.glGetIntegerv, getattr(gl, n)) for n in offered):
         return (*own, FORMATS[texture.format].dtype)
     # the application's texture may be of another type than the schedule's
     if _holds_floats(gl, gl.GL_READ_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0):

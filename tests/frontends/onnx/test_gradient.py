@@ -53,7 +53,8 @@ HELPERS = {
     "log1p_small",
     "mish_gate",
     "erf_tail",
-    "quotient_of",
+    "corrected",
+    "nearer",
 }  # of formulas that have rules
 LIBRARY = [n for n in FORMULAS if n not in HELPERS]
 NOT_DIFFERENTIATED = {

@@ -421,22 +421,23 @@ def test_a_candidate_that_differs_from_the_reference_is_reported_and_not_used(mo
     assert trial.nanoseconds == WRONG
 
 
-@GL
-def test_a_candidate_left_out_is_compared_with_the_best_of_its_own_rounds(monkeypatch):
-    """As on an idle GPU, whose clock speed rises while the first rounds are drawn."""
-    milliseconds = {"rest": 1.0, "best": 2.0, "near": 2.2, "far": 7.0}
+class Fake:
+    """A runner whose frames take what the test says."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def check(self):
+        """Nothing is wrong."""
+
+
+def measured_of(monkeypatch, milliseconds, first=1.0):
+    """Return nanoseconds and frames of fakes; the first rounds take ``first`` times as long."""
     drawn = dict.fromkeys(milliseconds, 0)
-
-    class Fake:
-        def __init__(self, name):
-            self.name = name
-
-        def check(self):
-            """Nothing is wrong."""
 
     def frame(runner):
         drawn[runner.name] += 1
-        slow = 6.0 if drawn[runner.name] <= trials.FIRST_ROUNDS else 1.0
+        slow = first if drawn[runner.name] <= trials.FIRST_ROUNDS else 1.0
         return slow * milliseconds[runner.name]
 
     monkeypatch.setattr(trials, "latency", frame)
@@ -444,11 +445,24 @@ def test_a_candidate_left_out_is_compared_with_the_best_of_its_own_rounds(monkey
     baseline, *found = (trials._Candidate(Fake(name)) for name in milliseconds)
     settings = Settings(frames=9, warm_up=4)
     trials._measure_in_turns(found, baseline, settings, lambda what: None)
-    measured = trials._results(dict(zip("abc", found, strict=True)), baseline, 1)
+    results = trials._results(dict(enumerate(found)), baseline, 1)
+    return [trial.nanoseconds for trial in results], drawn
+
+
+def test_a_candidate_left_out_is_compared_with_the_best_of_its_own_rounds(monkeypatch):
+    """As on an idle GPU, whose clock speed rises while the first rounds are drawn."""
+    milliseconds = {"rest": 1.0, "best": 2.0, "near": 2.2, "far": 7.0}
+    times, drawn = measured_of(monkeypatch, milliseconds, first=6.0)
     assert drawn["far"] == trials.FIRST_ROUNDS < drawn["near"]
-    assert [trial.nanoseconds for trial in measured] == [1e6, 1.2e6, 6e6]
+    assert times == [1e6, 1.2e6, 6e6]
 
 
+def test_a_candidate_left_out_stays_slower_though_the_node_takes_next_to_nothing(monkeypatch):
+    times, _ = measured_of(monkeypatch, {"rest": 1.1, "best": 1.0, "far": 4.0})
+    assert times == [trials.LEAST, 7 * trials.LEAST]
+
+
+@GL
 def test_a_session_goes_on_where_the_last_one_ended(tmp_path, monkeypatch):
     path = tmp_path / "t.json"
     options = Options(input_size={"": (16, 24)})

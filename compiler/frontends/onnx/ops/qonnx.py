@@ -43,7 +43,7 @@ def int_quant(node: OnnxNode) -> Value:
     mode = _rounding(node, "ROUND")
     bits = _bits(node, 3)
     if bits == 1 and signed:
-        level = parse("where(x0 / x1 + x2 < 0, -1, 1)")
+        level = parse("where(quotient(x0, x1) + x2 < 0, -1, 1)")
     else:
         q = substitute(
             parse("clamp(quotient(x0, x1) + x2, low, high)"), _limits(bits, signed, narrow)

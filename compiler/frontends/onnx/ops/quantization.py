@@ -1,9 +1,9 @@
 """Quantised operators, computed in floating point.
 
 A quantised tensor is (q - zero) * scale. Its integers are exact, and so are sums of products of
-them up to 2^24: 258 products of 8 bits always, more as they usually cancel. Beyond, a sum is
-rounded to 24 bits, far less than a step of the result. Then a tie for one arithmetic may be a
-little less for another, so results differ by one step at most.
+them up to 2^24: 258 products of 8 bits always, more as they usually cancel. Larger sums are rounded
+to 24 bits, far less than a step of the result. A sum near a tie may then round to the other
+neighbour, so results differ by one step at most.
 
 Scales and zero points are for a whole tensor, for each slice of an axis, or for blocks of an axis.
 Source: ONNX QuantizeLinear-25, QLinearConv-10, QLinearMatMul-21; ONNX Runtime for com.microsoft.
@@ -258,7 +258,9 @@ def qgemm(node: OnnxNode) -> Item:
     if not node.given(7):
         return node.apply(Pointwise(parse("x0 * x1")), y, factor)
     divisor = _value(_aligned(node, 7, y.shape, 1))
-    return _requantized(node, y, node.apply(Pointwise(parse("x0 / x1")), factor, divisor), 7)
+    return _requantized(
+        node, y, node.apply(Pointwise(parse("quotient(x0, x1)")), factor, divisor), 7
+    )
 
 
 def quantized(function: Callable[[OnnxNode, list[Value]], Value], operands: int) -> Handler:
