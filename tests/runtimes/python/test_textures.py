@@ -158,6 +158,57 @@ def test_a_float_output_may_go_to_a_texture_of_bytes(
 
 
 @pytest.mark.parametrize(
+    ("options", "own", "read", "error"),
+    [
+        ({}, "r32f", ("GL_RED", "GL_FLOAT"), 1e-6),
+        ({"output_encoding": "unorm8"}, "r8", ("GL_RED", "GL_UNSIGNED_BYTE"), 0.51 / 255),
+        ({"precision": "mediump"}, "r16f", ("GL_RGBA", "GL_FLOAT"), 1e-3),
+    ],
+)
+def test_an_output_of_one_channel_is_read_in_its_own_format_but_for_halves(
+    context: HeadlessContext,
+    tmp_path: Path,
+    options: dict[str, str],
+    own: str,
+    read: tuple[str, str],
+    error: float,
+) -> None:
+    """Rows of 5 bytes have no gaps between them."""
+    x = image(1, 1, 3, 5)
+    _, files, _ = compile_graph(graph_of(pointwise("0.5 * x0", x), inputs=(x,)), **options)
+    write_build(files, tmp_path / "build")
+    values = np.linspace(0, 1, 15, dtype=np.float32).reshape(1, 1, 3, 5)
+    with Runner(load(tmp_path / "build"), context) as runner:
+        (port,) = runner.build.outputs
+        assert runner.build.textures[port.texture].format == own
+        runner.upload("x", values)
+        runner.run()
+        asked = []
+        gl = Recorded(context.gl, lambda *a: asked.append(a[4:6]))
+        runner._gl = gl
+        np.testing.assert_allclose(runner.read(port.name), values / 2, atol=error)
+    assert asked == [tuple(getattr(context.gl, name) for name in read)]
+
+
+class Recorded:
+    """GL that tells of each call of glReadPixels."""
+
+    def __init__(self, gl: Any, tell: Any) -> None:
+        self._gl, self._tell = gl, tell
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._gl, name)
+        if name != "glReadPixels":
+            return function
+
+        def called(*arguments: Any) -> Any:
+            self._tell(*arguments)
+            return function(*arguments)
+
+        return called
+
+
+@pytest.mark.parametrize(
     ("size", "says"), [((6, 3, 2), "width of 6, not 5"), ((5, 3, 3), "depth of 3, not 2")]
 )
 def test_a_texture_of_another_size_is_refused(
