@@ -47,7 +47,7 @@ def framework(name: str, verb: str, help: str = "") -> Iterator[None]:
         help = help or f"first make this work in {name} without shadergen"
         why, help = CAUSES.get(type(first).__name__, (why, help))
         raise ShadergenError(
-            "SG0102", f"{name} cannot {verb}", where=_line_of(first), why=why, help=help
+            "SG0102", f"{name} cannot {verb}", where=_line_of(first) or (), why=why, help=help
         ) from error
 
 

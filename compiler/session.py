@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from .runtimes import chosen, for_context, open_context, runtimes_of, shared_con
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -253,6 +253,12 @@ def _is_picture(value: Any) -> bool:
 
 def _array(value: Any, name: str) -> NDArray[Any]:
     """Return what was given as an array; tensors of PyTorch may need gradients."""
+    if isinstance(value, (str, Path)):
+        raise ShadergenError(
+            "SG0605",
+            f"input '{name}' is a path, not an array or picture",
+            help="open it first: PIL.Image.open(path) for pictures, numpy.load(path) for arrays",
+        )
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         value = value.float() if value.is_floating_point() else value  # numpy has no bfloat16

@@ -238,6 +238,12 @@ def test_an_error_of_a_module_is_named_with_its_line(image):
     assert "help: first make this work in PyTorch without shadergen" in text
 
 
+def test_an_error_in_a_layer_of_pytorch_has_no_empty_place():
+    colours = torch.nn.Conv2d(3, 8, 3)
+    example = torch.rand(1, 4, 8, 8)
+    assert "-->" not in refusal(partial(shadergen.compile_model, colours, example=example))
+
+
 class Baked(Merged):
     """Reads numbers of its input in ways that an export of one run would hold as constants."""
 
@@ -526,6 +532,7 @@ def test_wrong_inputs_are_refused(build, image):
     assert "not 1x3x5x5" in refusal(build, image[:, :, :5, :5])
     assert "input 'image' is given twice" in refusal(lambda: build(image, image=image))
     assert "input 'image' is no array" in refusal(build, [[1, 2], [3]])
+    assert "help: open it first: PIL.Image.open(path)" in refusal(build, "photo.png")
     half = image.to(torch.bfloat16)
     np.testing.assert_array_equal(build(half), build(half.float()))
 
