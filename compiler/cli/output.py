@@ -148,7 +148,8 @@ def print_table(table: Table, spare: tuple[str, ...] = ()) -> None:
     console = Console()
     if not console.is_terminal:
         asked = os.environ.get("COLUMNS", "")
-        most = max(int(asked), _needed(_least(table))) if asked.isdecimal() else WIDTH
+        narrow = asked.isdecimal() and 0 < int(asked) < WIDTH
+        most = max(int(asked), _needed(_least(table))) if narrow else WIDTH
         console = Console(width=most)
     left_out = _left_out(table, spare, console.width) if console.is_terminal else ()
     table = _without(table, left_out)
