@@ -14,7 +14,7 @@ from ..backends.devices.profile import user_shader_limits
 from ..backends.user_shader.hooks import UPSCALE_FROM
 from ..errors import ShadergenError, did_you_mean
 from ..ir.dimensions import DynamicDimensionError
-from ..passes.placement.costs import with_packed_halves
+from ..passes.placement.costs import of_user_shaders
 from ..passes.placement.target import Target
 from ..records import dataclass
 from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, OPTIONAL_PASSES, PACKAGES, PRECISIONS
@@ -218,11 +218,11 @@ class Options:
             output_encoding=self.output_encoding,  # type: ignore[arg-type]
             zero_guard=self.zero_guard,
             input_range=self.input_range or DEFAULT_RANGE,
-            costs=with_packed_halves(profile.costs) if is_user_shader else profile.costs,
+            costs=of_user_shaders(profile.costs) if is_user_shader else profile.costs,
             products=profile.products,
             shares_programs=profile.shares_programs and not is_user_shader,
             stores_halos=is_user_shader,
-            shuffles_targets=is_user_shader and self.stage == "compute",
+            dispatches_draws=is_user_shader and self.stage == "compute",
         )
         if target.textures == "stacked":
             if target.computes:

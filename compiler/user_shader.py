@@ -39,7 +39,6 @@ FIXED: dict[str, Any] = {
     "fetch": "texel",
     "weight_format": "float32",
     "parameters": "constants",
-    "winograd": "off",
     "input_range": (0.0, 1.0),
     "fuse_separable": "off",
     "output_encoding": "float",
@@ -50,6 +49,7 @@ FIXED: dict[str, Any] = {
     "embed": None,
 }
 WEIGHTS = ("auto", "constants", "texture")
+WINOGRAD = ("auto", "off")
 OWN = (
     "hook",
     "upscale_from",
@@ -105,6 +105,13 @@ def for_user_shader(options: Options) -> Options:
             f"--input-size {text} is not supported with --target mpv",
             why="videos have any size",
             help="omit --input-size, or choose kernels for one size with --input-size dynamic:HxW",
+        )
+    if options.winograd not in WINOGRAD:
+        raise ShadergenError(
+            "SG0301",
+            f"--winograd {options.winograd} is not supported with --target mpv",
+            why="passes of user shaders have tiles of one row",
+            supported=f"--winograd {', '.join(WINOGRAD)}",
         )
     if options.weights not in WEIGHTS:
         raise ShadergenError(

@@ -116,8 +116,8 @@ class Choice:
         alias: the node computes nothing. Its operands are planes of its result's texture, or its
             result is planes of its operand's texture (``passes.placement.aliases``).
         winograd: side of the tiles in pixels, for a convolution by Winograd's minimal filtering; 0
-            for a direct convolution. ``passes.expand_choices`` replaces the node by the nodes of
-            the tiles.
+            for a direct convolution. With a ``block`` of one row and constant weights, tiles have
+            one row, too. ``passes.expand_choices`` replaces the node by the nodes of the tiles.
     """
 
     stage: Stage | None = None
@@ -143,7 +143,9 @@ class Choice:
         pixels = "" if self.block == (1, 1) else f"{self.block[1]}x{self.block[0]} pixels of "
         planes = f"{self.planes} plane{'s' * (self.planes != 1)}"
         weights = f", weights in {self.weights}" if self.weights else ""
-        tiles = f", {self.winograd}x{self.winograd} Winograd tiles" if self.winograd else ""
+        in_rows = self.block == (self.winograd, 1) and self.weights == "constants"
+        rows = 1 if in_rows else self.winograd
+        tiles = f", {rows}x{self.winograd} Winograd tiles" if self.winograd else ""
         return f"{self.stage}, {pixels}{planes}{weights}{tiles}"
 
 

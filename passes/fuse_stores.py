@@ -6,7 +6,7 @@ shuffle that reads nothing else moves before it.
 
 In the compute stage, where invocations may store anywhere, and only if one invocation computes all
 channels of a texel. User shaders run draws in the compute stage: their render targets may be the
-pixels of a map of one plane (``Target.shuffles_targets``). Refused if the convolution is read
+pixels of a map of one plane (``Target.dispatches_draws``). Refused if the convolution is read
 elsewhere too, if its result lies in rows, or if Winograd tiles are asked for. Otherwise the faster
 way is taken, as measured or else as predicted; ``--stage compute`` always fuses.
 """
@@ -84,7 +84,7 @@ def _fused(found: _Store) -> Node:
 
 def _check(found: _Store, context: Context) -> str:
     target = context.target
-    if target.shuffles_targets:
+    if target.dispatches_draws:
         if why := _why_not_in_targets(found, target):
             return why
     elif not target.computes:
@@ -101,7 +101,7 @@ def _check(found: _Store, context: Context) -> str:
         return "the convolution's result is row-packed"
     if any(c.winograd for c in context.kernels.choices(found.conv)) and target.winograd != "auto":
         return f"--winograd {target.winograd} excludes it"
-    forced = target.shuffles_targets or target.stage == "compute"
+    forced = target.dispatches_draws or target.stage == "compute"
     return why_not_fused(fused, (found.conv, found.node), context, forced)
 
 

@@ -188,6 +188,7 @@ class _Devices:
     texture_registers: np.ndarray
     compute_texture_registers: np.ndarray
     literal_registers: np.ndarray
+    dispatch_registers: np.ndarray
 
     def doubt(self, tiles: Choice) -> float:
         """Return the factor by which Winograd tiles must be predicted faster than other choices."""
@@ -236,7 +237,7 @@ class _Devices:
 
     def _registers(self, work: Work) -> np.ndarray:
         if work.weights_from == "literal":
-            return self.literal_registers
+            return self.dispatch_registers if work.dispatched else self.literal_registers
         if work.weights_from != "texel":
             return self.registers
         if work.multiplies and not work.weights:  # transforms, whose family chooses blocks that fit
@@ -262,6 +263,12 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
         np.array([own.texture_registers or own.registers or inf for own in costs]),
         np.array([own.compute_texture_registers or own.registers or inf for own in costs]),
         np.array([own.literal_registers or own.registers or inf for own in costs]),
+        np.array(
+            [
+                own.dispatch_registers or own.literal_registers or own.registers or inf
+                for own in costs
+            ]
+        ),
     )
 
 

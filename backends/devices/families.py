@@ -66,6 +66,7 @@ _BIFROST = _costs(
     gpu_pass=20000.0,
     code=10.0,
     registers=67,
+    dispatch_registers=60,
 )  # fmt: skip
 
 # Mali-G610 MP4 of an RK3588.
@@ -80,6 +81,7 @@ _VALHALL = _costs(
     gpu_pass=20000.0,
     code=10.0,
     registers=67,
+    dispatch_registers=51,
 )  # fmt: skip
 
 # Vectors, of 512 that the stages of a draw share: a vertex shader takes 8, biases and sizes some.
@@ -151,6 +153,7 @@ _INTEL = _costs(
     gpu_pass=2000.0,
     code=150.0,
     registers=89,
+    dispatch_registers=72,
     depthwise_taps=27,
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
+from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ...errors import InternalError
@@ -113,6 +114,7 @@ class Bindings:
         pixel: the text of the pixel at hand, an ivec2, in a plane with its halo.
         size: the text of the width and height of one of the result's planes, an ivec2.
         grid: how the program's render targets lie in the result.
+        block: columns and rows of pixels that an invocation computes.
         alpha: the text of the fourth component of what the pass returns, if not the program's.
         picture: the plane that the result is mixed with by ``STRENGTH``, if any.
         grids: how planes lie in each texture that the pass binds, by its name.
@@ -124,9 +126,20 @@ class Bindings:
     pixel: str
     size: str
     grid: Grid = ONE_PLANE
+    block: tuple[int, int] = (1, 1)
     alpha: str = ""
     picture: Plane | None = None
     grids: Mapping[str, Grid] = field(default_factory=dict)
+
+    @property
+    def is_dispatch(self) -> bool:
+        """Whether the program becomes a compute pass."""
+        return not self.grid.is_one or self.in_blocks
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether an invocation computes several pixels."""
+        return self.block != (1, 1)
 
 
 def both_sides(width: str, height: str) -> str:
@@ -151,6 +164,7 @@ class UserShader(GlslEs):
     def __init__(self, program: Program, bindings: Bindings) -> None:
         super().__init__(program.chained)
         self._bindings = bindings
+        self._targets = program.targets // prod(bindings.block)  # of a pixel
         self._compound[Uniform] = self._size
 
     def type(self, t: Type) -> str:
@@ -189,10 +203,9 @@ class UserShader(GlslEs):
     def built_in(self, e: BuiltIn) -> str:
         if e.name != "pixel":
             raise InternalError(f"user shaders have no {e.name}")
-        grid = self._bindings.grid
-        if grid.halo:
+        if self._bindings.grid.halo or self._bindings.in_blocks:
             return NEAREST
-        return self._bindings.pixel if grid.is_one else OUT_PIXEL
+        return OUT_PIXEL if self._bindings.is_dispatch else self._bindings.pixel
 
     def texel(self, e: Texel) -> str:
         if e.position is None or e.layer is not None or e.texture.unit is not None:
@@ -205,22 +218,18 @@ class UserShader(GlslEs):
         return plane.fetch(f"({position})" if moved and level < LEVELS["+"] else position)
 
     def write_target(self, s: WriteTarget) -> str:
-        grid = self._bindings.grid
-        if not grid.is_one:
-            place = grid.at(OUT_PIXEL, s.target, OUT_CELL)
-            value = self.expression(s.value)
+        if self._bindings.in_blocks:  # :meth:`stores_of_block` follow
+            return f"vec4 {self._of_block(s.target)} = {self.expression(s.value)};"
+        if self._bindings.is_dispatch:
+            grid = self._bindings.grid
             if not grid.split:
+                place = grid.at(OUT_PIXEL, s.target, OUT_CELL)
                 return f"imageStore(out_image, {place}, {self._stored(s.value)});"
-            beside = grid.at(OUT_PIXEL, s.target, OUT_CELL, rest=True)
-            lines = []
+            value, lines = self.expression(s.value), []
             if not value.isidentifier():
                 name = f"stored_p{s.target}"
                 lines, value = [f"vec4 {name} = {value};"], name
-            lines += [
-                f"imageStore(out_image, {place}, {self._rounded(value)});",
-                f"imageStore(out_image, {beside}, {self._rounded(value, 'rest')});",
-            ]
-            return "\n".join(lines)
+            return "\n".join([*lines, *self._stores(OUT_PIXEL, s.target, value)])
         value, alpha = self.expression(s.value), self._bindings.alpha
         if _half(s.value) is not None and not self._bindings.picture:
             stored = self._stored(s.value)
@@ -236,17 +245,62 @@ class UserShader(GlslEs):
             value = f"mix({picture.fetch(self._bindings.pixel)}, {value}, {STRENGTH})"
         return f"return {self._rounded(value)};"
 
+    def _stores(self, texel: str, target: int, value: str, kept: str = KEPT) -> Iterator[str]:
+        """Yield the stores of a render target, and of the rest of its value if it is split."""
+        grid = self._bindings.grid
+        place = grid.at(texel, target, OUT_CELL)
+        yield f"imageStore(out_image, {place}, {self._rounded(value, kept=kept)});"
+        if grid.split:
+            beside = grid.at(texel, target, OUT_CELL, rest=True)
+            yield f"imageStore(out_image, {beside}, {self._rounded(value, 'rest', kept)});"
+
+    def stores_of_block(self) -> Iterator[str]:
+        """Yield the stores of a block of two pixels of a row.
+
+        At the border, the block that was computed lies further inside than the texels that are
+        stored: those take the pixel that is nearest to them.
+        """
+        grid, margin = self._bindings.grid, self._bindings.grid.margin
+        yield "// Texels at the border take the nearest pixel of the block."
+        for pixel, texel in enumerate((OUT_PIXEL, "second_texel")):
+            nearest, kept, is_first = (f"{name}_x{pixel}" for name in ("nearest", KEPT, "is_first"))
+            if pixel:
+                yield f"ivec2 {texel} = {OUT_PIXEL} + ivec2(1, 0);"
+                yield f"if ({texel}.x >= {OUT_CELL}.x) return;"
+            yield f"ivec2 {nearest} = {_inside(texel, margin, self._bindings.size)};"
+            if grid.halo and grid.halo.content == "zeros":
+                yield f"uint {kept} = {_kept(nearest, texel, margin)};"
+            yield f"bool {is_first} = {nearest}.x == {NEAREST}.x;"
+            for target in range(self._targets):
+                first, second = (self._of_block(n * self._targets + target) for n in (0, 1))
+                value = f"{is_first} ? {first} : {second}"
+                if grid.split:
+                    name = f"stored_x{pixel}_p{target}"
+                    yield f"vec4 {name} = {value};"
+                    value = name
+                yield from self._stores(texel, target, value, kept)
+
+    def _of_block(self, target: int) -> str:
+        """Return the name of what a render target of a block gets."""
+        pixel, plane = divmod(target, self._targets)
+        return f"finished_x{pixel}_p{plane}"
+
     def _stored(self, value: Expression) -> str:
         """Return what is stored of a value: 16-bit types need no rounding."""
         if (half := _half(value)) is None:
             return self._rounded(self.expression(value))
         return self._rounded(self.expression(half), "stored")
 
-    def _rounded(self, value: str, kind: Literal["rounded", "stored", "rest"] = "rounded") -> str:
+    def _rounded(
+        self,
+        value: str,
+        kind: Literal["rounded", "stored", "rest"] = "rounded",
+        kept: str = KEPT,
+    ) -> str:
         """Return a value's 16-bit float, of a value of 16 bits as well, or what this lacks."""
         halo = self._bindings.grid.halo
         if halo and halo.content == "zeros":
-            return f"{kind}_or_zero({value}, {KEPT})"
+            return f"{kind}_or_zero({value}, {kept})"
         return f"rounded_to_half({value})" if kind == "rounded" else f"{kind}({value})"
 
 
@@ -284,7 +338,7 @@ def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[st
     program = with_half_types(program)
     glsl = UserShader(program, bindings)
     body = [line for text in glsl.block(program.main) for line in text.split("\n")]
-    body = [*_start(bindings), *body]
+    body = [*_start(bindings), *body, *(glsl.stores_of_block() if bindings.in_blocks else ())]
     code = [*(glsl.constants(array) for array in program.arrays), *glsl.functions()]
     sizes = filter(None, [definitions(bindings.grids, "\n".join([*code, *body]))])
     grid = bindings.grid
@@ -303,17 +357,36 @@ def _start(bindings: Bindings) -> Iterator[str]:
     In the halo that is the nearest of the plane, so that all that it reads exists.
     """
     grid, margin = bindings.grid, bindings.grid.margin
-    if not grid.is_one:
+    if bindings.is_dispatch:
         yield f"ivec2 {OUT_CELL} = {bindings.size}{f' + {2 * margin}' if margin else ''};"
-    if grid.halo or not grid.is_one:
+    if grid.halo or bindings.is_dispatch:
         yield f"ivec2 {OUT_PIXEL} = {bindings.pixel};"
-    if not grid.is_one:
+    if bindings.is_dispatch:
         yield f"if (any(greaterThanEqual({OUT_PIXEL}, {OUT_CELL}))) return;"
-    if grid.halo:
-        last = f"{bindings.size} - 1"
-        yield f"ivec2 {NEAREST} = min(max({OUT_PIXEL} - {margin}, ivec2(0)), {last});"
-    if grid.halo and grid.halo.content == "zeros":
-        yield f"uint {KEPT} = {NEAREST} == {OUT_PIXEL} - {margin} ? 0xFFFFE000u : 0u;"
+    if bindings.in_blocks:
+        columns, rows = bindings.block
+        last = f"{bindings.size} - ivec2({columns}, {rows})"
+        yield f"ivec2 {NEAREST} = max(min({_less(OUT_PIXEL, margin)}, {last}), ivec2(0));"
+    elif grid.halo:
+        yield f"ivec2 {NEAREST} = {_inside(OUT_PIXEL, margin, bindings.size)};"
+        if grid.halo.content == "zeros":
+            yield f"uint {KEPT} = {_kept(NEAREST, OUT_PIXEL, margin)};"
+
+
+def _less(texel: str, margin: int) -> str:
+    """Return the text of the pixel of a texel of the cell, which begins with the halo."""
+    return f"{texel} - {margin}" if margin else texel
+
+
+def _inside(texel: str, margin: int, size: str) -> str:
+    """Return the text of the plane's pixel that is nearest to a texel of its cell."""
+    pixel = f"max({_less(texel, margin)}, ivec2(0))" if margin else texel
+    return f"min({pixel}, {size} - 1)"
+
+
+def _kept(nearest: str, texel: str, margin: int) -> str:
+    """Return the text of the digits that are kept of a texel: none in a halo of zeros."""
+    return f"{nearest} == {_less(texel, margin)} ? 0xFFFFE000u : 0u"
 
 
 def print_copy(texture: str, rests: bool = False) -> tuple[list[str], list[str]]:

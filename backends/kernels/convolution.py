@@ -85,7 +85,7 @@ def choices(node: Node, target: Target) -> Iterator[Choice]:
     node = at_default(node)
     if not parts(node).store:  # a fragment can write only its own pixel
         yield from _fragment_choices(node, fragment_planes(node, target), target)
-    elif target.shuffles_targets:
+    elif target.dispatches_draws:
         inner = before_store(node)
         yield from _fragment_choices(inner, (inner.result.type.planes,), target)
     yield from compute_choices(node, target)

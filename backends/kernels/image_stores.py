@@ -83,9 +83,12 @@ def _shuffled(
             body.store_image(*store)
 
 
-def named_planes(body: Body, values: Sequence[Expression]) -> list[Expression]:
-    """Declare variables for the planes' vec4, whose lanes several texels take."""
-    return [body.let(f"value_p{k}", value) for k, value in enumerate(values)]
+def named_planes(body: Body, values: Sequence[Expression], end: str = "") -> list[Expression]:
+    """Declare variables for the planes' vec4, whose lanes several texels take.
+
+    ``end`` is the suffix of the pixel, if there are several.
+    """
+    return [body.let(f"value_p{k}{end}", value) for k, value in enumerate(values)]
 
 
 def _has_all_planes(group: Group) -> bool:

@@ -144,6 +144,13 @@ class Group:
         return not self.in_compute and len(self.pixels) > 1
 
     @property
+    def invocations(self) -> int:
+        """Invocations of a draw: one for each pixel, or each block of pixels."""
+        width, height = self.node.result.type.extent[:2]
+        columns, rows = self.node.choice.block
+        return -(-width // columns) * -(-height // rows)
+
+    @property
     def pixels(self) -> list[tuple[int, int, str]]:
         """Column, row and accumulator suffix of each pixel that an invocation computes."""
         columns, rows = self.node.choice.block
@@ -276,6 +283,11 @@ class BlockGroup(Group):
     def layers(self) -> tuple[int, ...]:
         own = super().layers
         return tuple(i * self.apart + k for i in range(self.pixels_of_block) for k in own)
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of a draw: the result has one pixel for each block."""
+        return prod(self.node.result.type.extent[:2])
 
     @property
     def named(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -201,7 +200,7 @@ def finish(
     what = what + loads + "".join(f", then {e}" for e in after)
     lines = header(group, what, macs)
     dispatch = None
-    invocations = prod(group.node.result.type.extent[:2])
+    invocations = group.invocations
     if group.in_compute:
         planes = len(group.planes) if group.by_plane else group.node.result.type.planes
         dispatch = plan_dispatch(node, planes, shader.target)
@@ -248,7 +247,9 @@ def _draw(
         texel = first.let("texel_of_stack", pixel)
         first.let(PLANE.name, texel.y // height)
         pixel = ivec2(texel.x, texel.y - PLANE * height)
-    first.let(PIXEL.name, pixel if (columns, rows) == (1, 1) else pixel * ivec2(columns, rows))
+    # Where draws become dispatches, blocks at the border move into the map: ``pixel`` is the first.
+    counted = (columns, rows) != (1, 1) and not shader.target.dispatches_draws
+    first.let(PIXEL.name, pixel * ivec2(columns, rows) if counted else pixel)
     first.extend(group.prelude.statements)
     main.extend(body.statements)
     for k, value in enumerate(values):

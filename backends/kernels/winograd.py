@@ -1,7 +1,7 @@
 """3x3 convolutions in Winograd tiles: their choices, and the kernel family of their steps.
 
 :mod:`.winograd_expansion` makes the nodes of a choice. :mod:`.winograd_tiles`,
-:mod:`.winograd_strips` and :mod:`.winograd_transforms` lower these nodes.
+:mod:`.winograd_rows`, :mod:`.winograd_strips` and :mod:`.winograd_transforms` lower these nodes.
 """
 
 from __future__ import annotations
@@ -22,21 +22,35 @@ from ...passes.kernel_ops import (
     WinogradConv,
     WinogradPatches,
     WinogradResult,
+    WinogradRow,
     WinogradTiles,
     parts,
 )
 from ...passes.kernel_ops.winograd import TAPS
-from ...passes.placement.kinds import at_default, is_direct, shared_out
+from ...passes.placement.kinds import (
+    at_default,
+    before_store,
+    is_direct,
+    shared_out,
+)
 from ...passes.placement.target import TILES_OF
 from ...records import replace
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
-from .family import TARGETS, Family, planes_of_pass, why_not_compute
+from .family import TARGETS, Family, fragment_planes, planes_of_pass, why_not_compute
 from .fragment_blocks import may_draw_blocks
 from .program_keys import convolution_key, reduced
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
-from .winograd_expansion import expand, is_in_place, three_steps, tiles_and_shuffle, tiles_in_place
+from .winograd_expansion import (
+    expand,
+    is_in_place,
+    three_steps,
+    tiles_and_shuffle,
+    tiles_in_place,
+    tiles_of_rows,
+)
+from .winograd_rows import lower_rows
 from .winograd_strips import NO_ROOM, choices_in_strips, lower_strips
 from .winograd_tiles import lower_tiles, lower_tiles_in_place
 from .winograd_transforms import PATCH_ROW, lower_transform, patch_rows
@@ -65,6 +79,9 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
     opened, node = node, at_default(node)
     dynamic = node is not opened
     if refusal(node, target):
+        return
+    if target.dispatches_draws:
+        yield from _in_rows(node, target)
         return
     for name, tile in TILES_OF.items():
         if target.winograd not in ("auto", name):
@@ -166,6 +183,24 @@ def _in_place(node: Node, tile: int, target: Target) -> list[Choice]:
     return [replace(start, planes=n) for n in fitting if weight_floats(whole, n) <= TILED_BUDGET]
 
 
+def _in_rows(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield the choices of one kernel in draws that become dispatches: tiles of pixels of a row.
+
+    Maps of one plane may be the picture, to whose pixels players add what draws alone can read.
+    """
+    p, t = parts(node), before_store(node).result.type
+    if target.weights not in ("auto", "constants") or (t.planes == 1 and not p.store):
+        return
+    (tile,) = EXACT
+    start = replace(node.choice, stage="fragment", winograd=tile, weights="constants")
+    start = replace(start, block=(tile, 1))
+    sizes = (t.planes,) if p.store else fragment_planes(before_store(node), target)
+    whole = tiles_of_rows(before_store(node), start)
+    for n in sizes:
+        if target.weights != "auto" or weight_floats(whole, n) <= CONSTANT_BUDGET:
+            yield replace(start, planes=n)
+
+
 def _has_registers(target: Target) -> bool:
     """Whether the target is a GPU, or several, whose registers are known."""
     return any(costs.registers for costs in target.costs)
@@ -207,9 +242,9 @@ def refusal(node: Node, target: Target) -> str:
     plain = replace(conv, pads=(0, 0, 0, 0), pad_mode="constant", pad_value=0.0, enlarged=(1, 1))
     if w.shape[2:] != (TAPS, TAPS) or plain != Conv():
         return "the convolution is not 3x3 with stride 1 in one group"
-    if p.store:
+    if p.store and not target.dispatches_draws:
         return "the convolution's results are stored by a scatter epilogue"
-    if target.textures == "2d":
+    if target.textures == "2d" and not target.dispatches_draws:
         return "Winograd needs array textures"
     if node.choice.precision != "highp" or target.weight_format != "float32":
         return "16-bit arithmetic is too inaccurate"
@@ -233,6 +268,8 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
         raise InternalError(f"{node.name}: a convolution in tiles was not expanded")
     if isinstance(kernel, IN_STRIPS):
         return lower_strips(node, target)
+    if isinstance(kernel, WinogradRow):
+        return lower_rows(node, target)
     if isinstance(kernel, WinogradConv):
         return lower_tiles_in_place(node, target)
     tiles = isinstance(kernel, WinogradTiles)

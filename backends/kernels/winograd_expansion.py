@@ -4,7 +4,8 @@ In the compute stage, conv(x; W, b) = result(products(patches(x); W, b)), and th
 the products. With weights as constants, one node does all three; patches and products are not
 stored. In the fragment stage, where an invocation can write a tile to several targets,
 conv(x; W, b) = shuffle(tiles(x; W, b)) with weights as constants, and the choice stays with the
-tiles; :mod:`.winograd_strips` has the other nodes of this stage. A prologue goes with the first
+tiles; :mod:`.winograd_strips` has the other nodes of this stage. Draws that become dispatches have
+tiles in place, of pixels of a row. A prologue goes with the first
 node, where elements are loaded, an epilogue with the last.
 """
 
@@ -22,6 +23,7 @@ from ...passes.kernel_ops import (
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
+    WinogradRow,
     WinogradTiles,
     assemble,
     parts,
@@ -48,6 +50,8 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
     """
     if not node.choice.winograd:
         return (node,)
+    if target.dispatches_draws:
+        return (tiles_of_rows(node, node.choice),)
     if node.choice.stage == "fragment":
         if node.choice.block == (1, 1):
             return tiles_and_shuffle(node, node.choice, target)
@@ -70,13 +74,18 @@ def is_in_place(choice: Choice) -> bool:
 
 def tiles_in_place(node: Node, choice: Choice) -> Node:
     """Return the node that does all steps in one kernel."""
+    return _at_once(node, replace(choice, block=(choice.winograd, choice.winograd)), WinogradConv)
+
+
+def tiles_of_rows(node: Node, choice: Choice) -> Node:
+    """Return the node that does all steps in one kernel, in tiles of pixels of a row."""
+    return _at_once(node, replace(choice, block=(choice.winograd, 1)), WinogradRow)
+
+
+def _at_once(node: Node, choice: Choice, kind: type[WinogradConv]) -> Node:
     p = parts(node)
-    kernel = WinogradConv(**windows(p.kernel), tile=choice.winograd)
-    made = assemble(
-        replace(p, kernel=kernel),
-        node.layers,
-        replace(choice, winograd=0, block=(choice.winograd, choice.winograd)),
-    )
+    kernel = kind(**windows(p.kernel), tile=choice.winograd)
+    made = assemble(replace(p, kernel=kernel), node.layers, replace(choice, winograd=0))
     return replace(made, types=(node.result.type,))
 
 

@@ -262,8 +262,7 @@ def _sum_by_plane(
     totals: dict[tuple[int, int, int], Variable] = {}
     for out, start in enumerate(starts):
         for i, j in product(range(k), repeat=2):
-            share = shares[i] * shares[j]
-            first = vec4(0.0) if not share else start if share == 1.0 else share * start
+            first = share_of(start, shares[i] * shares[j])
             (totals[i, j, out],) = sums.declare([f"m{i}{j}_{out}"], first)
     for plane in range(columns.shape[1]):
         body.comment(f"the patch of input plane {plane}")
@@ -277,7 +276,7 @@ def _sum_by_plane(
                         for j, place in enumerate(places)
                     ]
             down = [
-                body.let(f"d{plane}_{i}{j}", _combined(factors, {n: r[j] for n, r in rows.items()}))
+                body.let(f"d{plane}_{i}{j}", combined(factors, {n: r[j] for n, r in rows.items()}))
                 for j in range(k)
             ]
             let = partial(let_of_line, body, f"{plane}_{i}")
@@ -311,7 +310,12 @@ def _tile(
     return found
 
 
-def _combined(factors: np.ndarray, values: dict[int, Expression]) -> Expression:
+def share_of(bias: Expression, share: float) -> Expression:
+    """Return the share of a bias that the sums at a position begin with."""
+    return vec4(0.0) if not share else bias if share == 1.0 else share * bias
+
+
+def combined(factors: np.ndarray, values: dict[int, Expression]) -> Expression:
     """Return the sum of some values, each times its factor."""
     total: Expression | None = None
     for n in map(int, np.flatnonzero(factors)):

@@ -17,6 +17,7 @@ from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES
 from ...passes.kernel_ops import parts
+from ...passes.placement.halos import halo_for
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import (
     before_store,
@@ -88,8 +89,10 @@ class Outlines:
         """
         program = _Program(node, family, self._key(node, family), family.trips(node))
         counts = self._counts(program, node.choice)
-        work = _work(node, family, counts)
-        dispatched = self._target.shuffles_targets and work.targets > 1
+        # Blocks of other draws have planes for each pixel.
+        pixels = prod(node.choice.block) if self._target.dispatches_draws else 1
+        work = _work(node, family, counts, pixels)
+        dispatched = self._target.dispatches_draws and work.targets * pixels > 1
         return replace(work, dispatched=True) if dispatched else work
 
     def _counts(self, of: _Program, choice: Choice) -> Counts:
@@ -142,35 +145,48 @@ def _kind(weights: Container[str], read: Texel) -> str:
 
 
 def _lowered(node: Node, family: Family, target: Target) -> GpuPass:
-    """Lower a node as if the runtime created all its operands; return its first GPU pass."""
+    """Lower a node as if the runtime created all its operands; return its first GPU pass.
+
+    Padding is counted where it will be stored (``passes.store_halos``), as far as nodes tell.
+    """
     placed: dict[Value, Value] = {}
+    p = parts(node)
     for v in node.inputs:
         layout = v.type.layout
         if isinstance(v, Result) and layout is not None and layout.slot is None:
-            placed[v] = replace(v, type=v.type.placed(replace(layout, slot=0)))
+            stores = target.stores_halos and v is p.operands[0] and layout.kind == "2d"
+            halo = halo_for(p) if stores else None
+            placed[v] = replace(v, type=v.type.placed(replace(layout, slot=0, halo=halo)))
     inputs = tuple(placed.get(v, v) for v in node.inputs)
     types = tuple(r.type for r in node.results)
     return next(family.lower(replace(node, inputs=inputs, types=types), target))
 
 
-def _work(node: Node, family: Family, found: Counts) -> Work:
+def _work(node: Node, family: Family, found: Counts, pixels: int = 1) -> Work:
     """Return the work of a node from the counts of one invocation.
 
     Args:
         node: the node.
         family: the family of its kernel.
         found: the counts of one invocation.
+        pixels: of the result that an invocation of a draw computes.
     """
     t, inner = node.result.type, before_store(node)
     planes = family.planes_of_pass(inner)
     entries = t.shape[0] if t.in_planes else 1
+    targets = found.stores // pixels
     if node.choice.stage == "fragment":
-        passes = entries * ceil(t.layers / entries / found.stores)
-        each = prod(t.extent[:2])
+        computed = inner.result.type
+        passes = entries * ceil(computed.layers / entries / targets)
+        each = prod(computed.extent[:2] if pixels == 1 else block_counts(inner))
     else:
         passes = entries * -(-inner.result.type.planes // planes)
         each = prod(block_counts(inner)) * -(-planes // (node.choice.planes or 1))
     times = passes * each
+    # Of a map of several 2D textures, each read reads one.
+    texels, samples, images = (
+        round(found.reads[kind] - found.unread[kind]) for kind in (TEXELS, SAMPLES, IMAGES)
+    )
     weights = found.reads[WEIGHTS] + found.reads[IMAGES_OF_WEIGHTS] + found.elements[WEIGHTS_ARRAY]
     storage = node.choice.weights
     source: Literal["texel", "image", "ubo", "ssbo", "literal"] = "texel"
@@ -185,15 +201,15 @@ def _work(node: Node, family: Family, found: Counts) -> Work:
     if has_weights(node) and storage != "constants":
         distinct = pass_floats(inner, planes) // LANES
     assert t.layout is not None
-    reads = found.reads[TEXELS] + found.reads[SAMPLES] + found.reads[IMAGES]
+    reads = texels + samples + images
     maps = [v.type for v in dict.fromkeys(node.inputs) if v.type.layout is not None]
     return Work(
         stage=node.choice.stage or "fragment",
         passes=passes,
         invocations=times,
-        texels=found.reads[TEXELS] * times,
-        samples=found.reads[SAMPLES] * times,
-        images=found.reads[IMAGES] * times,
+        texels=texels * times,
+        samples=samples * times,
+        images=images * times,
         loads=passes * min(reads * each, sum(m.texels for m in maps) // entries),
         weights=weights * times,
         weights_from=source,
@@ -205,11 +221,11 @@ def _work(node: Node, family: Family, found: Counts) -> Work:
         stores=found.stores * times,
         halves=not t.layout.format.endswith("32f"),
         mediump=precision(node) == "mediump",
-        targets=found.stores,
+        targets=targets,
         programs=programs_of(node, passes) if storage == "constants" else 1,
         code=found.code,
         text=found.text,
-        taps=_taps(node, found.stores) if _is_depthwise(node) else 0,
+        taps=_taps(node, targets) if _is_depthwise(node) else 0,
     )
 
 

@@ -12,6 +12,7 @@ shuffled map, pixel by pixel.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,7 @@ RESTS = "_rests"  # of what the 16-bit floats of the copies lack
 SCALES = range(2, 9)  # of upscalers, for shorter code
 WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all planes
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
+ONE_PIXEL = 1, 1  # of an invocation: the usual block
 COMPUTED_PIXEL = "ivec2(gl_GlobalInvocationID.xy)"
 
 
@@ -265,14 +267,19 @@ class _Blocks:
         if grid.woven:
             sides = divided(width, grid.columns), divided(height, rows)
         across, down = WORKGROUP
-        is_compute = not grid.is_one
+        block = gpu_pass.node.choice.block
+        is_compute = not grid.is_one or block != ONE_PIXEL
+        pixel = COMPUTED_PIXEL
+        if block != ONE_PIXEL:
+            pixel = f"{pixel} * ivec2({block[0]}, {block[1]})"
         bindings = Bindings(
             {sampler: self.planes[read] for sampler, read in reads.items()},
             tables,
             {name: glsl(size, bound) for name, size in settings.items()},
-            COMPUTED_PIXEL if is_compute else self._pixel(binds, width, height, bound, grid.margin),
+            pixel if is_compute else self._pixel(binds, width, height, bound, grid.margin),
             both_sides(*(glsl(side, bound)[0] for side in sides)),
             grid,
+            block,
             alpha,
             self.picture if mixes else None,
             {name: one.grid for name, one in binds.items()},
@@ -282,7 +289,7 @@ class _Blocks:
             functions = [self.strength.definition, *functions]
         comments = [gpu_pass.program.header[0]]
         if multiplies := entry["work"]["multiplies"]:
-            comments.append(f"{multiplies} multiply-adds per pixel")
+            comments.append(f"{multiplies // prod(block)} multiply-adds per pixel")
         return Block(
             self.names.description(gpu_pass),
             list(binds),
@@ -294,7 +301,9 @@ class _Blocks:
             comments,
             functions,
             body,
-            (columns * across, rows * down, across, down) if is_compute else None,
+            (columns * block[0] * across, rows * block[1] * down, across, down)
+            if is_compute
+            else None,
             list(dict.fromkeys(tables.values())),
             gpu_pass.node,
         )

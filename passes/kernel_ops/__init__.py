@@ -22,6 +22,7 @@ from .winograd import (
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
+    WinogradRow,
     WinogradTiles,
 )
 from .winograd_strips import StripColumns, StripPatches, StripProducts, StripRows
@@ -40,6 +41,7 @@ __all__ = [
     "WinogradPatches",
     "WinogradProducts",
     "WinogradResult",
+    "WinogradRow",
     "WinogradTiles",
     "apart",
     "assemble",

@@ -351,6 +351,26 @@ class WinogradConv(TiledConv):
 
 
 @dataclass(frozen=True)
+class WinogradRow(WinogradConv):
+    """All steps of F(tile, 3) along rows: a tile is ``tile`` results of a row.
+
+    y = conv(x; w, b). Each row of the kernel is a kernel of its own, and their products are added
+    up before the transform of the result: 3k products for a tile, k = tile + 2.
+
+    x: (N, C, H, W), w: (O, C, 3, 3), b: (O,), optional -> (N, O, H', W').
+    """
+
+    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:2], TAPS, self.patch)
+
+    def packed(self, taps: np.ndarray) -> np.ndarray:
+        """Return the weights (3*3, ...) with each row transformed, (3*k, ...)."""
+        rows = taps.reshape(TAPS, TAPS, -1).astype(np.float64)
+        transformed = of_kernel(self.tile) @ rows  # (3, k, ...)
+        return transformed.reshape(-1, *taps.shape[1:]).astype(np.float32)
+
+
+@dataclass(frozen=True)
 class WinogradResult(Tiled, Op):
     """Transform each patch of products into a tile of the convolution's result: A' d A.
 

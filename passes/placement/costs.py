@@ -70,6 +70,7 @@ class Unit:
     image_store_half: float = 0.0
 
 
+VIDEO = 100  # times as many pixels as the default sizes have
 PRICES = tuple(field.name for field in fields(Unit))
 
 
@@ -107,6 +108,7 @@ class Costs:
         compute_texture_registers: the same for dispatches.
         literal_registers: replaces ``registers`` for kernels with constant weights, because
             compilers schedule code without loops better. 0: use ``registers``.
+        dispatch_registers: replaces ``literal_registers`` for ``Work.dispatched``. 0: use these.
     """
 
     units: tuple[Unit, ...]
@@ -125,6 +127,7 @@ class Costs:
     texture_registers: int = 0
     compute_texture_registers: int = 0
     literal_registers: int = 0
+    dispatch_registers: int = 0
 
 
 UNMEASURED = Costs(
@@ -171,16 +174,31 @@ def count_memory(devices: tuple[Costs, ...]) -> bool:
     return all(any(unit.load for unit in device.units) for device in devices)
 
 
-def with_packed_halves(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
-    """Return costs for programs with explicit 16-bit types: GPUs multiply pairs of 16-bit numbers.
+def of_user_shaders(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
+    """Return costs for programs with explicit 16-bit types, whose maps are 16-bit floats.
 
-    Costs are fitted to OpenGL ES, where ``mediump`` leaves the choice to the compiler.
+    GPUs multiply pairs of 16-bit numbers. Costs are fitted to OpenGL ES, where ``mediump`` leaves
+    the choice to the compiler.
+
+    Videos have far more pixels than the default sizes, at which kernels are compared: these may be
+    those of a small picture that the model was exported with. So passes start and compile in a
+    ``VIDEO`` part of their time, and fill the GPU.
     """
 
-    def packed(unit: Unit) -> Unit:
-        return replace(unit, multiply_half=min(unit.multiply_half, unit.multiply / 2))
+    def halved(unit: Unit) -> Unit:
+        multiply = min(unit.multiply_half, unit.multiply / 2)
+        return replace(unit, multiply_half=multiply, load=unit.load / 2, store=unit.store_half)
 
-    return tuple(replace(d, units=tuple(map(packed, d.units))) for d in devices)
+    return tuple(
+        replace(
+            d,
+            units=tuple(map(halved, d.units)),
+            gpu_pass=d.gpu_pass / VIDEO,
+            code=d.code / VIDEO,
+            lanes=1,
+        )
+        for d in devices
+    )
 
 
 def gain_from_half(devices: tuple[Costs, ...]) -> bool:

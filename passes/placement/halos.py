@@ -22,7 +22,7 @@ def halo_for(p: Parts) -> Halo | None:
     A halo of zeros does not help if a prologue or ``zero_guard`` changes the loaded zeros.
     """
     conv = p.kernel
-    if type(conv) is not Conv or conv.enlarged != (1, 1) or any(map(is_dynamic, conv.pads)):
+    if not isinstance(conv, Conv) or conv.enlarged != (1, 1) or any(map(is_dynamic, conv.pads)):
         return None
     width = max(conv.pads)
     if not 0 < width <= WIDEST:

@@ -76,7 +76,8 @@ class Target:
             dispatches read all; None is all. ``backends.kernels.sharing`` sets it for each node.
         shares_programs: whether draws that differ in sizes alone share a program.
         stores_halos: whether textures of results may hold padding around the map.
-        shuffles_targets: whether render targets may be the pixels of a shuffled map of one plane.
+        dispatches_draws: whether draws of several render targets become dispatches. These targets
+            may also be the pixels of a shuffled map of one plane, or of a block.
         costs: of each device that kernels are chosen for. Of many, the choice is the least bad for
             the worst.
         products: how 32-bit products of weights are added up. "matrix": a matrix is multiplied by a
@@ -106,7 +107,7 @@ class Target:
     uniform_sizes: frozenset[str] | None = frozenset()
     shares_programs: bool = True
     stores_halos: bool = False
-    shuffles_targets: bool = False
+    dispatches_draws: bool = False
     input_range: tuple[float, float] = (-256.0, 256.0)
     costs: tuple[Costs, ...] = (UNMEASURED,)
     products: Products = "column"

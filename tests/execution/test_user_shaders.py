@@ -11,7 +11,9 @@ from support import ESPCN
 from support.picture_networks import (
     Network,
     anime4k,
+    artcnn,
     cunny,
+    denoiser,
     enlarged_features,
     espcn,
     fsrcnnx,
@@ -32,6 +34,7 @@ from support.user_shaders import (
     NOTHING,
     SIDE_BY_SIDE,
     SIZES,
+    STORED,
     TOLERANCE_16,
     codes_apart,
     noise,
@@ -47,6 +50,14 @@ from shadergen.ir.reference import evaluate_graph
 pytestmark = pytest.mark.gl
 # How many random networks are played: RANDOM_NETWORKS=100 takes ten minutes.
 RANDOM = int(os.environ.get("RANDOM_NETWORKS", "6"))
+# Two planes a pass, or four; zeros and copies of the border around results; residuals; three
+# planes; stores of a pixel shuffle.
+TILED = (
+    (artcnn, 1, 2, "mali-bifrost"),
+    (artcnn, 1, 2, "amd-rdna"),
+    (fsrcnnx, 1, 2, "amd-rdna"),
+    (denoiser, 3, 1, "amd-rdna"),
+)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -84,6 +95,30 @@ def test_ffmpeg_runs_what_a_family_of_gpus_takes(device, tmp_path):
     frame = noise(29, 37, 1)
     got = through_filter(shader, frame, 1)
     assert codes_apart(got, reference(model, frame / 255)) <= 1
+
+
+@pytest.mark.parametrize(("make", "channels", "scale", "device"), TILED)
+def test_ffmpeg_runs_tiles_of_two_pixels(make, channels, scale, device, tmp_path):
+    """At odd and even widths, and narrower than a tile."""
+    model = make()
+    shader = written(model, tmp_path, device=device)
+    assert "in tiles of 1x2" in shader.read_text()
+    for size in ((4, 6), (3, 1)):
+        frame = noise(*size, channels)
+        got = through_filter(shader, frame, scale)
+        assert codes_apart(got, reference(model, frame / 255)) <= 1, size
+    frame = noise(29, 37, channels, np.uint16)
+    got = through_filter(shader, frame, scale)
+    assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_16
+
+
+def test_tiles_of_two_pixels_keep_22_digits(tmp_path):
+    model = espcn()
+    shader = written(model, tmp_path, device="amd-rdna", intermediates="split")
+    assert "in tiles of 1x2" in shader.read_text()
+    frame = noise(29, 37, 1, np.uint16)
+    got = through_filter(shader, frame, 2)
+    assert abs(got / 65535 - reference(model, frame / 65535)).max() <= STORED[1]
 
 
 @pytest.mark.parametrize("stage", ["fragment", "compute"])

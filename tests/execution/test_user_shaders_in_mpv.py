@@ -73,6 +73,16 @@ def test_mpv_runs_the_shape_of_artcnn_in_8_passes(tmp_path):
     assert codes_apart(shown[..., :1], reference(model, frame / 255)) <= 1
 
 
+@pytest.mark.parametrize("output", COMPUTE)
+def test_mpv_runs_tiles_of_two_pixels(output, tmp_path):
+    model = espcn()
+    frame = noise(29, 37, 1)
+    shader = written(model, tmp_path, device="mali-bifrost")
+    assert "in tiles of 1x2" in shader.read_text()
+    shown = through_mpv(shader, frame.squeeze(), output, (58, 74))
+    assert codes_apart(shown[..., :1], reference(model, frame / 255)) <= 1
+
+
 @pytest.mark.parametrize("output", ["gpu, OpenGL", "gpu-next, OpenGL"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_mpv_crops_and_rotates_before_or_after(name, output, tmp_path):

@@ -31,9 +31,10 @@ from shadergen.passes.kernel_ops import (
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
+    WinogradRow,
     WinogradTiles,
 )
-from shadergen.passes.kernel_ops.winograd import TILES, of_kernel, transformed
+from shadergen.passes.kernel_ops.winograd import TILES, of_kernel, of_patch, of_result, transformed
 from shadergen.passes.pipeline import PIPELINE
 from shadergen.passes.placement.costs import UNMEASURED
 from shadergen.passes.placement.target import TILES_OF
@@ -154,6 +155,22 @@ def test_tiles_in_place_are_a_convolution(tile):
     want = Conv(**padding).reference(x, w, b)
     assert y.shape == want.shape
     np.testing.assert_array_equal(WinogradConv(**padding, tile=tile).reference(x, w, b), want)
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_tiles_of_a_row_are_a_convolution(tile):
+    """Their packed weights, the transforms of a patch's rows and of sums give its results."""
+    rng = np.random.default_rng(0)
+    x, w, b = rng.normal(size=(1, 3, 3, tile + 2)), rng.normal(size=(5, 3, 3, 3)), np.zeros(5)
+    row = WinogradRow(tile=tile)
+    want = Conv().reference(x, w, b)
+    np.testing.assert_array_equal(row.reference(x, w, b), want)
+    taps = np.moveaxis(w.reshape(5, 3, 9), 2, 0)
+    packed = row.packed(taps).reshape(3, row.patch, 5, 3)
+    assert row.packed_shape(w.shape) == (5, 3, 3, row.patch)
+    patch = np.einsum("kj,cyj->kcy", of_patch(tile), x[0])
+    sums = np.einsum("ykoc,kcy->ok", packed, patch)
+    np.testing.assert_allclose(sums @ of_result(tile).T, want[0, :, 0], atol=1e-5)
 
 
 @pytest.mark.parametrize("tile", TILES)

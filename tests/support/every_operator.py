@@ -129,6 +129,7 @@ def in_tiles(x: Value) -> Value:
     )
     w = constant(np.ones((3, 3, 3, 3)))
     y = apply(kernel_ops.WinogradConv(pads=(1, 1, 1, 1), pad_mode="wrap"), y, w)
+    y = apply(kernel_ops.WinogradRow(pads=(1, 1, 1, 1)), y, w)
     w, b = constant(np.ones((3, 3, 3, 3))), constant(np.ones(3))
     patches = apply(kernel_ops.StripPatches(4, 2, (1, 1, 1, 1), "reflect"), y)
     products = apply(kernel_ops.StripProducts(tile=4, columns=2), patches, w, b)

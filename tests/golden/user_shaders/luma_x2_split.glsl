@@ -139,11 +139,12 @@ void hook() {
 //!BIND conv1
 //!WIDTH picture.w 2 *
 //!HEIGHT picture.h 2 *
-//!COMPUTE 16 16 8 8
+//!COMPUTE 32 16 8 8
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
 //!DESC luma_x2: convolution 2 of 2 and pixel shuffle (shuffle)
-// pixels, shuffle: convolution 3x3, 8 to 4 channels, then stored by DepthToSpace
-// 288 multiply-adds per pixel
+// pixels, shuffle: convolution 3x3, 8 to 4 channels, by Winograd in tiles of 1x2, then stored by
+// DepthToSpace
+// 192 multiply-adds per pixel
 
 // width and height of one of the planes in a texture
 #define conv1_cell (ivec2(conv1_size) / ivec2(2, 2))
@@ -170,126 +171,192 @@ vec4 load_x(ivec2 p, int plane) { return fetch_x(p, plane); }
 
 void hook() {
     ivec2 out_cell = conv1_plane;
-    ivec2 out_pixel = ivec2(gl_GlobalInvocationID.xy);
+    ivec2 out_pixel = ivec2(gl_GlobalInvocationID.xy) * ivec2(2, 1);
     if (any(greaterThanEqual(out_pixel, out_cell))) return;
-    ivec2 pixel = out_pixel;
+    ivec2 nearest_pixel = max(min(out_pixel, conv1_plane - ivec2(2, 1)), ivec2(0));
+    ivec2 pixel = nearest_pixel;
+    // corner: the first pixel of the patch; m: the sums at the positions of a row.
     ivec2 corner = pixel - ivec2(1, 1);
-    vec4 result = vec4(0.0);
-    vec4 texel;
-    // tap (0, 0), input plane 0
-    texel = load_x(corner, 0);
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
-    // tap (0, 0), input plane 1
-    texel = load_x(corner, 1);
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
-    // tap (0, 1), input plane 0
-    texel = load_x(corner + ivec2(1, 0), 0);
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
-    // tap (0, 1), input plane 1
-    texel = load_x(corner + ivec2(1, 0), 1);
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
-    // tap (0, 2), input plane 0
-    texel = load_x(corner + ivec2(2, 0), 0);
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
-    // tap (0, 2), input plane 1
-    texel = load_x(corner + ivec2(2, 0), 1);
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.y;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.z;
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.w;
-    // tap (1, 0), input plane 0
-    texel = load_x(corner + ivec2(0, 1), 0);
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.y;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.z;
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.w;
-    // tap (1, 0), input plane 1
-    texel = load_x(corner + ivec2(0, 1), 1);
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.y;
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.z;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.w;
-    // tap (1, 1), input plane 0
-    texel = load_x(corner + ivec2(1, 1), 0);
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.y;
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.z;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.w;
-    // tap (1, 1), input plane 1
-    texel = load_x(corner + ivec2(1, 1), 1);
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.y;
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.z;
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.w;
-    // tap (1, 2), input plane 0
-    texel = load_x(corner + ivec2(2, 1), 0);
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.y;
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.z;
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.w;
-    // tap (1, 2), input plane 1
-    texel = load_x(corner + ivec2(2, 1), 1);
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.y;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.z;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.w;
-    // tap (2, 0), input plane 0
-    texel = load_x(corner + ivec2(0, 2), 0);
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.y;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.z;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.w;
-    // tap (2, 0), input plane 1
-    texel = load_x(corner + ivec2(0, 2), 1);
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
-    // tap (2, 1), input plane 0
-    texel = load_x(corner + ivec2(1, 2), 0);
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
-    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
-    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
-    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
-    // tap (2, 1), input plane 1
-    texel = load_x(corner + ivec2(1, 2), 1);
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
-    // tap (2, 2), input plane 0
-    texel = load_x(corner + ivec2(2, 2), 0);
-    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
-    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
-    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
-    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
-    // tap (2, 2), input plane 1
-    texel = load_x(corner + ivec2(2, 2), 1);
-    // the last texel: its sums begin with the bias, which saves registers
-    vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
-    last_result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
-    last_result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
-    last_result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
-    last_result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
-    result += last_result;
-    vec4 value_p0 = result;
-    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(0, 0), rounded_to_half(value_p0));
-    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(1, 0), rounded_to_half(value_p0.yzwx));
-    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(0, 1), rounded_to_half(value_p0.zwxy));
-    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(1, 1), rounded_to_half(value_p0.wxyz));
+    vec4 m0_0 = vec4(0.0);
+    vec4 m1_0 = vec4(0.0, 0.5, 1.0, 1.5);
+    vec4 m2_0 = vec4(0.0);
+    vec4 m3_0 = vec4(0.0);
+    // row 0, input plane 0
+    vec4 d0_00 = load_x(corner, 0);
+    vec4 d0_02 = load_x(corner + ivec2(2, 0), 0);
+    vec4 v0_00 = d0_00 - d0_02;
+    m0_0 += vec4(-0.75, -0.25, 0.25, 0.75) * v0_00.x;
+    m0_0 += vec4(-0.25, 0.25, 0.75, -0.5) * v0_00.y;
+    m0_0 += vec4(0.25, 0.75, -0.5, 0.0) * v0_00.z;
+    m0_0 += vec4(0.75, -0.5, 0.0, 0.5) * v0_00.w;
+    vec4 d0_01 = load_x(corner + ivec2(1, 0), 0);
+    vec4 v0_01 = d0_01 + d0_02;
+    m1_0 += vec4(-0.75, 0.0, 0.75, -0.25) * v0_01.x;
+    m1_0 += vec4(0.0, 0.75, -0.25, -0.375) * v0_01.y;
+    m1_0 += vec4(0.75, -0.25, -0.375, 0.375) * v0_01.z;
+    m1_0 += vec4(-0.25, -0.375, 0.375, 0.25) * v0_01.w;
+    vec4 v0_02 = (-d0_01) + d0_02;
+    m2_0 += vec4(-0.25, 0.0, 0.25, 0.5) * v0_02.x;
+    m2_0 += vec4(0.0, 0.25, 0.5, -0.125) * v0_02.y;
+    m2_0 += vec4(0.25, 0.5, -0.125, 0.125) * v0_02.z;
+    m2_0 += vec4(0.5, -0.125, 0.125, -0.5) * v0_02.w;
+    vec4 d0_03 = load_x(corner + ivec2(3, 0), 0);
+    vec4 v0_03 = d0_01 - d0_03;
+    m3_0 += vec4(-0.25, 0.25, 0.75, -0.5) * v0_03.x;
+    m3_0 += vec4(0.25, 0.75, -0.5, 0.0) * v0_03.y;
+    m3_0 += vec4(0.75, -0.5, 0.0, 0.5) * v0_03.z;
+    m3_0 += vec4(-0.5, 0.0, 0.5, -0.75) * v0_03.w;
+    // row 1, input plane 0
+    vec4 d0_10 = load_x(corner + ivec2(0, 1), 0);
+    vec4 d0_12 = load_x(corner + ivec2(2, 1), 0);
+    vec4 v0_10 = d0_10 - d0_12;
+    m0_0 += vec4(0.0, 0.5, -0.75, -0.25) * v0_10.x;
+    m0_0 += vec4(0.5, -0.75, -0.25, 0.25) * v0_10.y;
+    m0_0 += vec4(-0.75, -0.25, 0.25, 0.75) * v0_10.z;
+    m0_0 += vec4(-0.25, 0.25, 0.75, -0.5) * v0_10.w;
+    vec4 d0_11 = load_x(corner + ivec2(1, 1), 0);
+    vec4 v0_11 = d0_11 + d0_12;
+    m1_0 += vec4(0.375, 0.25, -0.75, 0.0) * v0_11.x;
+    m1_0 += vec4(0.25, -0.75, 0.0, 0.75) * v0_11.y;
+    m1_0 += vec4(-0.75, 0.0, 0.75, -0.25) * v0_11.z;
+    m1_0 += vec4(0.0, 0.75, -0.25, -0.375) * v0_11.w;
+    vec4 v0_12 = (-d0_11) + d0_12;
+    m2_0 += vec4(0.125, -0.5, -0.25, 0.0) * v0_12.x;
+    m2_0 += vec4(-0.5, -0.25, 0.0, 0.25) * v0_12.y;
+    m2_0 += vec4(-0.25, 0.0, 0.25, 0.5) * v0_12.z;
+    m2_0 += vec4(0.0, 0.25, 0.5, -0.125) * v0_12.w;
+    vec4 d0_13 = load_x(corner + ivec2(3, 1), 0);
+    vec4 v0_13 = d0_11 - d0_13;
+    m3_0 += vec4(0.5, -0.75, -0.25, 0.25) * v0_13.x;
+    m3_0 += vec4(-0.75, -0.25, 0.25, 0.75) * v0_13.y;
+    m3_0 += vec4(-0.25, 0.25, 0.75, -0.5) * v0_13.z;
+    m3_0 += vec4(0.25, 0.75, -0.5, 0.0) * v0_13.w;
+    // row 2, input plane 0
+    vec4 d0_20 = load_x(corner + ivec2(0, 2), 0);
+    vec4 d0_22 = load_x(corner + ivec2(2, 2), 0);
+    vec4 v0_20 = d0_20 - d0_22;
+    m0_0 += vec4(0.75, -0.5, 0.0, 0.5) * v0_20.x;
+    m0_0 += vec4(-0.5, 0.0, 0.5, -0.75) * v0_20.y;
+    m0_0 += vec4(0.0, 0.5, -0.75, -0.25) * v0_20.z;
+    m0_0 += vec4(0.5, -0.75, -0.25, 0.25) * v0_20.w;
+    vec4 d0_21 = load_x(corner + ivec2(1, 2), 0);
+    vec4 v0_21 = d0_21 + d0_22;
+    m1_0 += vec4(-0.25, -0.375, 0.375, 0.25) * v0_21.x;
+    m1_0 += vec4(-0.375, 0.375, 0.25, -0.75) * v0_21.y;
+    m1_0 += vec4(0.375, 0.25, -0.75, 0.0) * v0_21.z;
+    m1_0 += vec4(0.25, -0.75, 0.0, 0.75) * v0_21.w;
+    vec4 v0_22 = (-d0_21) + d0_22;
+    m2_0 += vec4(0.5, -0.125, 0.125, -0.5) * v0_22.x;
+    m2_0 += vec4(-0.125, 0.125, -0.5, -0.25) * v0_22.y;
+    m2_0 += vec4(0.125, -0.5, -0.25, 0.0) * v0_22.z;
+    m2_0 += vec4(-0.5, -0.25, 0.0, 0.25) * v0_22.w;
+    vec4 d0_23 = load_x(corner + ivec2(3, 2), 0);
+    vec4 v0_23 = d0_21 - d0_23;
+    m3_0 += vec4(-0.5, 0.0, 0.5, -0.75) * v0_23.x;
+    m3_0 += vec4(0.0, 0.5, -0.75, -0.25) * v0_23.y;
+    m3_0 += vec4(0.5, -0.75, -0.25, 0.25) * v0_23.z;
+    m3_0 += vec4(-0.75, -0.25, 0.25, 0.75) * v0_23.w;
+    // row 0, input plane 1
+    vec4 d1_00 = load_x(corner, 1);
+    vec4 d1_02 = load_x(corner + ivec2(2, 0), 1);
+    vec4 v1_00 = d1_00 - d1_02;
+    m0_0 += vec4(-0.5, 0.0, 0.5, -0.75) * v1_00.x;
+    m0_0 += vec4(0.0, 0.5, -0.75, -0.25) * v1_00.y;
+    m0_0 += vec4(0.5, -0.75, -0.25, 0.25) * v1_00.z;
+    m0_0 += vec4(-0.75, -0.25, 0.25, 0.75) * v1_00.w;
+    vec4 d1_01 = load_x(corner + ivec2(1, 0), 1);
+    vec4 v1_01 = d1_01 + d1_02;
+    m1_0 += vec4(-0.375, 0.375, 0.25, -0.75) * v1_01.x;
+    m1_0 += vec4(0.375, 0.25, -0.75, 0.0) * v1_01.y;
+    m1_0 += vec4(0.25, -0.75, 0.0, 0.75) * v1_01.z;
+    m1_0 += vec4(-0.75, 0.0, 0.75, -0.25) * v1_01.w;
+    vec4 v1_02 = (-d1_01) + d1_02;
+    m2_0 += vec4(-0.125, 0.125, -0.5, -0.25) * v1_02.x;
+    m2_0 += vec4(0.125, -0.5, -0.25, 0.0) * v1_02.y;
+    m2_0 += vec4(-0.5, -0.25, 0.0, 0.25) * v1_02.z;
+    m2_0 += vec4(-0.25, 0.0, 0.25, 0.5) * v1_02.w;
+    vec4 d1_03 = load_x(corner + ivec2(3, 0), 1);
+    vec4 v1_03 = d1_01 - d1_03;
+    m3_0 += vec4(0.0, 0.5, -0.75, -0.25) * v1_03.x;
+    m3_0 += vec4(0.5, -0.75, -0.25, 0.25) * v1_03.y;
+    m3_0 += vec4(-0.75, -0.25, 0.25, 0.75) * v1_03.z;
+    m3_0 += vec4(-0.25, 0.25, 0.75, -0.5) * v1_03.w;
+    // row 1, input plane 1
+    vec4 d1_10 = load_x(corner + ivec2(0, 1), 1);
+    vec4 d1_12 = load_x(corner + ivec2(2, 1), 1);
+    vec4 v1_10 = d1_10 - d1_12;
+    m0_0 += vec4(0.25, 0.75, -0.5, 0.0) * v1_10.x;
+    m0_0 += vec4(0.75, -0.5, 0.0, 0.5) * v1_10.y;
+    m0_0 += vec4(-0.5, 0.0, 0.5, -0.75) * v1_10.z;
+    m0_0 += vec4(0.0, 0.5, -0.75, -0.25) * v1_10.w;
+    vec4 d1_11 = load_x(corner + ivec2(1, 1), 1);
+    vec4 v1_11 = d1_11 + d1_12;
+    m1_0 += vec4(0.75, -0.25, -0.375, 0.375) * v1_11.x;
+    m1_0 += vec4(-0.25, -0.375, 0.375, 0.25) * v1_11.y;
+    m1_0 += vec4(-0.375, 0.375, 0.25, -0.75) * v1_11.z;
+    m1_0 += vec4(0.375, 0.25, -0.75, 0.0) * v1_11.w;
+    vec4 v1_12 = (-d1_11) + d1_12;
+    m2_0 += vec4(0.25, 0.5, -0.125, 0.125) * v1_12.x;
+    m2_0 += vec4(0.5, -0.125, 0.125, -0.5) * v1_12.y;
+    m2_0 += vec4(-0.125, 0.125, -0.5, -0.25) * v1_12.z;
+    m2_0 += vec4(0.125, -0.5, -0.25, 0.0) * v1_12.w;
+    vec4 d1_13 = load_x(corner + ivec2(3, 1), 1);
+    vec4 v1_13 = d1_11 - d1_13;
+    m3_0 += vec4(0.75, -0.5, 0.0, 0.5) * v1_13.x;
+    m3_0 += vec4(-0.5, 0.0, 0.5, -0.75) * v1_13.y;
+    m3_0 += vec4(0.0, 0.5, -0.75, -0.25) * v1_13.z;
+    m3_0 += vec4(0.5, -0.75, -0.25, 0.25) * v1_13.w;
+    // row 2, input plane 1
+    vec4 d1_20 = load_x(corner + ivec2(0, 2), 1);
+    vec4 d1_22 = load_x(corner + ivec2(2, 2), 1);
+    vec4 v1_20 = d1_20 - d1_22;
+    m0_0 += vec4(-0.75, -0.25, 0.25, 0.75) * v1_20.x;
+    m0_0 += vec4(-0.25, 0.25, 0.75, -0.5) * v1_20.y;
+    m0_0 += vec4(0.25, 0.75, -0.5, 0.0) * v1_20.z;
+    m0_0 += vec4(0.75, -0.5, 0.0, 0.5) * v1_20.w;
+    vec4 d1_21 = load_x(corner + ivec2(1, 2), 1);
+    vec4 v1_21 = d1_21 + d1_22;
+    m1_0 += vec4(-0.75, 0.0, 0.75, -0.25) * v1_21.x;
+    m1_0 += vec4(0.0, 0.75, -0.25, -0.375) * v1_21.y;
+    m1_0 += vec4(0.75, -0.25, -0.375, 0.375) * v1_21.z;
+    m1_0 += vec4(-0.25, -0.375, 0.375, 0.25) * v1_21.w;
+    vec4 v1_22 = (-d1_21) + d1_22;
+    m2_0 += vec4(-0.25, 0.0, 0.25, 0.5) * v1_22.x;
+    m2_0 += vec4(0.0, 0.25, 0.5, -0.125) * v1_22.y;
+    m2_0 += vec4(0.25, 0.5, -0.125, 0.125) * v1_22.z;
+    m2_0 += vec4(0.5, -0.125, 0.125, -0.5) * v1_22.w;
+    vec4 d1_23 = load_x(corner + ivec2(3, 2), 1);
+    vec4 v1_23 = d1_21 - d1_23;
+    m3_0 += vec4(-0.25, 0.25, 0.75, -0.5) * v1_23.x;
+    m3_0 += vec4(0.25, 0.75, -0.5, 0.0) * v1_23.y;
+    m3_0 += vec4(0.75, -0.5, 0.0, 0.5) * v1_23.z;
+    m3_0 += vec4(-0.5, 0.0, 0.5, -0.75) * v1_23.w;
+    // the pixels of the tile
+    vec4 result_x0 = m0_0 + m1_0 + m2_0;
+    vec4 result_x1 = m1_0 - m2_0 - m3_0;
+    vec4 value_p0_x0 = result_x0;
+    vec4 value_p0_x1 = result_x1;
+    vec4 finished_x0_p0 = value_p0_x0;
+    vec4 finished_x0_p1 = value_p0_x0.yzwx;
+    vec4 finished_x0_p2 = value_p0_x0.zwxy;
+    vec4 finished_x0_p3 = value_p0_x0.wxyz;
+    vec4 finished_x1_p0 = value_p0_x1;
+    vec4 finished_x1_p1 = value_p0_x1.yzwx;
+    vec4 finished_x1_p2 = value_p0_x1.zwxy;
+    vec4 finished_x1_p3 = value_p0_x1.wxyz;
+    // Texels at the border take the nearest pixel of the block.
+    ivec2 nearest_x0 = min(out_pixel, conv1_plane - 1);
+    bool is_first_x0 = nearest_x0.x == nearest_pixel.x;
+    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(0, 0), rounded_to_half(is_first_x0 ? finished_x0_p0 : finished_x1_p0));
+    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(1, 0), rounded_to_half(is_first_x0 ? finished_x0_p1 : finished_x1_p1));
+    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(0, 1), rounded_to_half(is_first_x0 ? finished_x0_p2 : finished_x1_p2));
+    imageStore(out_image, out_pixel * ivec2(2, 2) + ivec2(1, 1), rounded_to_half(is_first_x0 ? finished_x0_p3 : finished_x1_p3));
+    ivec2 second_texel = out_pixel + ivec2(1, 0);
+    if (second_texel.x >= out_cell.x) return;
+    ivec2 nearest_x1 = min(second_texel, conv1_plane - 1);
+    bool is_first_x1 = nearest_x1.x == nearest_pixel.x;
+    imageStore(out_image, second_texel * ivec2(2, 2) + ivec2(0, 0), rounded_to_half(is_first_x1 ? finished_x0_p0 : finished_x1_p0));
+    imageStore(out_image, second_texel * ivec2(2, 2) + ivec2(1, 0), rounded_to_half(is_first_x1 ? finished_x0_p1 : finished_x1_p1));
+    imageStore(out_image, second_texel * ivec2(2, 2) + ivec2(0, 1), rounded_to_half(is_first_x1 ? finished_x0_p2 : finished_x1_p2));
+    imageStore(out_image, second_texel * ivec2(2, 2) + ivec2(1, 1), rounded_to_half(is_first_x1 ? finished_x0_p3 : finished_x1_p3));
 }

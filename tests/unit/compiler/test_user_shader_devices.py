@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from shadergen.compiler.compilation import Compilation
 
 
+BLOCK = "gl_GlobalInvocationID.xy) * ivec2(2, 1);"
+
+
 def compiled(model: ModelProto, folder: Path, **options: Any) -> tuple[Compilation, str]:
     output = folder / "net.glsl"
     done = compile_model(
@@ -36,10 +39,15 @@ def compiled(model: ModelProto, folder: Path, **options: Any) -> tuple[Compilati
 def planes(passes: list[Pass]) -> list[int]:
     """Return how many planes of four channels each pass has room for; 1 in a fragment pass."""
     found = []
-    for one in passes:
+    for one, pixels in zip(passes, pixels_in_a_row(passes), strict=True):
         across, down, columns, rows = map(int, one.single.get("COMPUTE", "1 1 1 1").split())
-        found.append(across * down // (columns * rows))
+        found.append(across * down // (columns * rows * pixels))
     return found
+
+
+def pixels_in_a_row(passes: list[Pass]) -> list[int]:
+    """Return how many pixels of a row an invocation of each pass computes."""
+    return [2 if BLOCK in p.body else 1 for p in passes]
 
 
 def profile_file(folder: Path, renderer: str) -> str:
@@ -74,11 +82,15 @@ def test_the_profile_of_an_installed_gpu_counts_as_its_family(tmp_path):
 def test_planes_of_a_pass_follow_the_costs_of_the_family(tmp_path):
     """Of 16 channels, Adreno's constant registers hold the weights of two planes, not of four.
 
-    A dispatch of Adreno 6xx has fewer than a draw, so it holds those of one plane.
+    A dispatch of Adreno 6xx has fewer than a draw, so it holds those of one plane. Registers of
+    Mali and Intel hold the sums of two planes of a tile of two pixels.
     """
     for device, wanted in (
         ("amd-rdna", [1, 4, 4, 4, 4, 4, 4, 4]),
-        ("mali-bifrost", [1, 4, 4, 4, 4, 4, 4, 4]),
+        ("nvidia", [1, 4, 4, 4, 4, 4, 4, 4]),
+        ("intel-gen12", [1, 4, *[2] * 10, 4]),
+        ("mali-bifrost", [1, *[2] * 12, 4]),
+        ("mali-valhall", [1, 4, *[2] * 8, *[1] * 4, 4]),  # the last also reads the residual
         ("adreno-7xx", [1, 4, *[2] * 10, 4]),
         ("adreno-6xx", [1, 4, *[1] * 20, 4]),
         ("apple", [1] * 27),  # whose profile has no compute shaders
@@ -86,11 +98,27 @@ def test_planes_of_a_pass_follow_the_costs_of_the_family(tmp_path):
         done, text = compiled(artcnn(), tmp_path, device=device)
         assert planes(parse(text)) == wanted, device
         notes = [note for note in done.notes if "compute passes" in note]
-        computed = f"{sum(n > 1 for n in wanted)} of {len(wanted)}"
+        computed = f"{len(wanted) - 1} of {len(wanted)}"
         note = (
             f"compute passes ({computed}) need OpenGL 4.3 or Vulkan; --stage fragment avoids them"
         )
         assert notes == ([] if device == "apple" else [note])
+
+
+def test_two_pixels_of_a_row_share_products_on_every_family_with_compute_passes(tmp_path):
+    for device in FAMILIES.keys() - {"apple", "videocore-6"}:
+        _, text = compiled(artcnn(), tmp_path, device=device)
+        _, *layers, _ = pixels_in_a_row(parse(text))
+        assert layers[1:] == [2] * (len(layers) - 1), device
+    _, text = compiled(artcnn(), tmp_path, device="amd-rdna", winograd="off")
+    assert set(pixels_in_a_row(parse(text))) == {1}
+
+
+def test_larger_tiles_are_refused(tmp_path):
+    error = refusal(for_user_shader, Options(package="mpv", winograd="2x2"))
+    assert error.code == "SG0301"
+    assert error.what == "--winograd 2x2 is not supported with --target mpv"
+    assert error.supported == "--winograd auto, off"
 
 
 @pytest.mark.parametrize(
@@ -110,13 +138,18 @@ def test_options_that_are_given_win(options, wanted, tmp_path):
 
 
 def test_a_compute_pass_has_as_many_planes_as_its_constants_allow(tmp_path):
-    """Weights of 32 to 16 channels are too many for constants, those of 32 to 12 are not."""
+    """Weights of 32 to 16 channels are too many for constants, those of 32 to 12 are not.
+
+    Tiles have more weights: those of 32 to 8 channels are few enough.
+    """
     _, text = compiled(residual(3), tmp_path, stage="compute")
     assert "//!TEXTURE" in text
-    _, text = compiled(residual(3), tmp_path, device="amd-rdna")
+    _, text = compiled(residual(3), tmp_path, device="amd-rdna", mrt=3, winograd="off")
     assert "//!TEXTURE" not in text
     assert "(relu2), channels 0 to 11 of 32" in text
-    assert planes(parse(text)) == [1, 4, 4, 4, 4, 2, 4, 4, 2, 1]
+    _, text = compiled(residual(3), tmp_path, device="amd-rdna")
+    assert "//!TEXTURE" not in text
+    assert planes(parse(text)) == [1, 4, 4, *[2] * 8, 1]
 
 
 def test_layers_that_read_many_maps_get_them_in_few_textures(tmp_path):
