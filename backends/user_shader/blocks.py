@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import ShadergenError
 from ...ir.ops import DepthToSpace
 from ...passes.kernel_ops import parts
 from ...records import dataclass, replace
@@ -141,7 +142,8 @@ def blocks_of(
         split: store each value between passes as two 16-bit floats.
 
     Raises:
-        ShadergenError: SG0405 for too many textures, or sizes that players cannot compute.
+        ShadergenError: SG0405 for too many textures, or sizes that players cannot compute; SG0301
+            for a strength where a compute pass stores the result.
     """
     blocks = _Blocks(files.schedule, files.passes, ports, strength, split)
     found = [*_copies(HOOKED, PICTURE, split)]
@@ -266,6 +268,14 @@ class _Blocks:
         sides = width, height  # of a plane
         if grid.woven:
             sides = divided(width, grid.columns), divided(height, rows)
+        if mixes and shuffled:
+            raise ShadergenError(
+                "SG0301",
+                f"{'--live-strength' if self.strength.live else '--strength'} is not supported",
+                where=f"layer {gpu_pass.node.name}",
+                why="a compute pass stores the network's result, and cannot mix in the picture",
+                help="use --stage fragment, or --disable-pass fuse_stores",
+            )
         across, down = WORKGROUP
         block = gpu_pass.node.choice.block
         is_compute = not grid.is_one or block != ONE_PIXEL

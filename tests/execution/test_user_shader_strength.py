@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from support.picture_networks import denoiser, halved
+from onnx import helper
+from support import refusal
+from support.picture_networks import Network, denoiser, halved
 from support.players import MPV, through_mpv
 from support.user_shaders import codes_apart, noise, reference, through_filter, written
 
@@ -53,3 +55,17 @@ def test_a_live_strength_has_its_initial_value_where_players_have_no_parameters(
     shader = written(model, tmp_path, strength=0.25, live_strength=True)
     shown = through_mpv(shader, frame, output, (29, 37))
     assert codes_apart(shown, mixed(model, frame, 0.25)) <= 1
+
+
+def test_a_pass_that_stores_a_pixel_shuffle_cannot_mix_in_the_picture(tmp_path):
+    net = Network(1)
+    net.conv("x", 1, 8, 3, "half")
+    net.nodes[-1].attribute.append(helper.make_attribute("strides", [2, 2]))
+    net.add("DepthToSpace", net.conv("half", 8, 4, 3, "last"), name="whole", blocksize=2)
+    model, given = net.model(1), {"stage": "compute", "strength": 0.25}
+    error = refusal(lambda: written(model, tmp_path, **given))
+    assert (error.code, error.what) == ("SG0301", "--strength is not supported")
+    assert error.help == "use --stage fragment, or --disable-pass fuse_stores"
+    frame = noise(28, 36, 1)
+    shader = written(model, tmp_path, **given, disable_pass=("fuse_stores",))
+    assert codes_apart(through_filter(shader, frame, 1), mixed(model, frame, 0.25)) <= 1
