@@ -8,7 +8,9 @@ Drivers unroll loops with few steps. A row of a uniform block that stands in str
 llvmpipe 14 ms to compile; 16 rows in a loop take 60 ms. Where a draw computes a single pixel, as in
 squeeze and excitation, the compiler's time is all that counts: the loop ends at a uniform. On
 larger maps it ends at a number, because Adreno takes up to 1.7 times as long for the loop as for
-straight code.
+straight code. Exception: draws that would spill if unrolled. For blocks of two pixels and two
+planes, 24 input channels and 3x3 taps, the loop over a row of taps alone ends at a uniform: Mali
+G610 then takes 0.12 times the cycles, other GPUs up to 1.06 times.
 """
 
 from __future__ import annotations
@@ -49,6 +51,13 @@ INPUT_ROW = Variable("input_row", INT)  # the first row of the next input plane 
 MOST_ROWS = 8  # rows of a uniform block in straight code
 LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 
+# Products of a weight vector and a texel's component in straight code. A compiler that unrolls a
+# loop may load the vectors of all its steps first, and spill.
+FEW_PRODUCTS = 16  # unrolled to as many, loops spill on no GPU
+# Mali's compilers unroll a loop over input planes and the one around it to as many; to more in
+# blocks of pixels, which share vectors of weights.
+LOOPS_UNROLLED = {False: 80, True: 288}
+
 
 def looped(
     body: Body,
@@ -78,48 +87,59 @@ def looped(
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     down, across = conv.dilations
     in_rows = not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0])
-    in_map = in_rows and group.in_compute and finds_sources(shader, conv, p, x, group)
+    in_map = finds_sources(shader, conv, p, x, group)
     apart = rows_apart(shader, p, x, group)
     first_row = None if apart is None else INPUT_ROW
     load = loader(shader, conv, p, x, group, in_map=in_map, first_row=first_row)
     input_planes = _input_planes(shader, blocks, group)
     per_tap = shader.size("rows_per_tap", rows // taps)
-    height, width = _kernel_size(shader, blocks, group, kh, kw)
+    height, width = _kernel_size(shader, blocks, group, input_planes, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
     step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, apart, once)
     body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
-    columns = _source_columns(body, shader, conv, x, group, kw) if in_map else {}
+    at_source = partial(_source_columns, body, shader, conv, x, group)
+    columns = at_source(CORNER.x, kw) if in_map and in_rows else {}
     with body.loop("ky", height) as ky:
         if in_map:
             row = body.let("source_row", source(shader, conv, x, "y", CORNER.y + ky * down))
+
+        def position(kx: Int, taps: int) -> Callable[[int, int], Expression]:
+            """Return a function that finds positions from the tap in column ``kx`` on."""
+            if not in_map:
+                return partial(offset, body.let("tap", offset(CORNER, kx * across, ky * down)))
+            found = columns or at_source(CORNER.x + kx * across, taps)
+            return lambda x, _: ivec2(found[x], row)
+
+        if in_rows:
+            at = position(0, kw)
             with _over_planes(body, group, input_planes, apart) as i:
-                step.write(lambda x, y: ivec2(columns[x], row), i, kw)
-            body.comment("Skip the weights of the row's other taps.")
-            body.add(ROW, (kw - 1) * per_tap)
-        elif in_rows:
-            tap = body.let("tap", offset(CORNER, 0, ky * down))
-            with _over_planes(body, group, input_planes, apart) as i:
-                step.write(partial(offset, tap), i, kw)
+                step.write(at, i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
-                tap = body.let("tap", offset(CORNER, kx * across, ky * down))
+                at = position(kx, 1)
                 with _over_planes(body, group, input_planes, apart) as i:
-                    step.write(partial(offset, tap), i, 1)
+                    step.write(at, i, 1)
 
 
 def _source_columns(
-    body: Body, shader: ShaderBuilder, conv: Conv, x: Value, group: Group, taps: int
+    body: Body,
+    shader: ShaderBuilder,
+    conv: Conv,
+    x: Value,
+    group: Group,
+    first: Expression,
+    taps: int,
 ) -> dict[int, Variable]:
     """Find the columns of the input that a row of taps reads, by how far they are from the first.
 
-    Before the loops: compilers do not move them out.
+    Before the loop over input planes: compilers do not move them out.
     """
     stride, dilation = conv.strides[1], conv.dilations[1]
     places = {k * stride + tap * dilation for k, _, _ in group.pixels for tap in range(taps)}
     return {
-        place: body.let(f"source_x{place}", source(shader, conv, x, "x", CORNER.x + place))
+        place: body.let(f"source_x{place}", source(shader, conv, x, "x", first + place))
         for place in sorted(places)
     }
 
@@ -158,16 +178,32 @@ def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> 
 
 
 def _kernel_size(
-    shader: ShaderBuilder, blocks: WeightBlocks, group: Group, height: int, width: int
+    shader: ShaderBuilder,
+    blocks: WeightBlocks,
+    group: Group,
+    input_planes: Int,
+    height: int,
+    width: int,
 ) -> tuple[Int, Int]:
-    """Return the trip counts of the loops over taps; uniforms in depthwise draws.
+    """Return the trip counts of the loops over taps.
 
-    Depthwise layers of several kernel sizes then share a program. Other layers have few programs,
-    and most of their work is inside these loops.
+    In depthwise draws they are sizes: layers of several kernel sizes then share a program. In
+    other draws, the inner one is a uniform if compilers would unroll it and the loop over input
+    planes, and spill.
     """
-    if group.in_compute or not blocks.diagonal:
+    if group.in_compute:
         return height, width
-    return shader.size("kernel_height", height), shader.size("kernel_width", width)
+    if blocks.diagonal:
+        return shader.size("kernel_height", height), shader.size("kernel_width", width)
+    depth, taps = known(input_planes) or 1, width if width > 1 else height
+    _, _, planes, lanes, _ = blocks.shape
+    products = taps * depth * planes * lanes * len(group.pixels)
+    unrolled = FEW_PRODUCTS < products <= LOOPS_UNROLLED[group.draws_blocks]
+    if taps == 1 or depth == 1 or not unrolled or not shader.target.shares_programs:
+        return height, width
+    if width == 1:
+        return shader.uniform("kernel_height", height), width
+    return height, shader.uniform("kernel_width", width)
 
 
 def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> Expression:

@@ -225,6 +225,46 @@ def test_draws_of_one_pixel_compute_the_reference(device):
     assert_runs_like_reference(excitation(1), device=device, stage="fragment", weights="ubo")
 
 
+def looped(channels: int, kernel: tuple[int, int], **options: Any) -> dict[str, int]:
+    """Return the uniforms at which the loops over taps of a convolution's draws end."""
+    x = image(1, channels, 24, 26)
+    y = conv(RNG, x, 4, kernel, "layer", pads=(kernel[0] // 2, kernel[1] // 2) * 2)
+    made: dict[str, Any] = {
+        "device": "gles30",
+        "weights": "texture",
+        "mrt": 4,
+        "winograd": "off",
+    } | options
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), **made)
+    uniforms = (u for p in files.schedule["passes"] for u in p["uniforms"])
+    found = ((u["name"].removeprefix("u_"), u["value"][0]) for u in uniforms)
+    return {name: end for name, end in found if name.startswith("kernel_")}
+
+
+def test_draws_that_would_spill_if_unrolled_end_the_inner_loop_over_taps_at_a_uniform():
+    """Mali's compilers unroll both loops, and load the vectors of all steps first."""
+    assert looped(16, (3, 3)) == {"kernel_width": 3}
+    assert looped(16, (3, 1)) == {"kernel_height": 3}
+    assert looped(16, (1, 3)) == {"kernel_width": 3}
+    assert not looped(16, (1, 1)), "there is no loop over taps"
+    assert not looped(4, (3, 3)), "there is no loop over input planes"
+    assert not looped(64, (3, 3)), "the loop over planes is too long to be unrolled"
+
+
+@pytest.mark.parametrize("device", ["swiftshader", "llvmpipe"])
+def test_software_rasterisers_end_loops_at_numbers(device):
+    assert not looped(16, (3, 3), device=device, stage="fragment")
+
+
+@pytest.mark.parametrize("pad_mode", ["constant", "edge", "reflect"])
+@pytest.mark.parametrize("channels", [12, 16, 24])
+def test_draws_whose_loops_end_at_uniforms_compute_the_reference(channels, pad_mode):
+    x = image(1, channels, 24, 26)
+    y = conv(RNG, x, 8, (3, 3), "layer", pad_mode=pad_mode, **PADDED)
+    for mrt in (1, 4):
+        assert_runs_like_reference(graph_of(y, inputs=(x,)), weights="texture", mrt=mrt)
+
+
 def grouped(groups: int) -> Graph:
     """Return grouped convolutions: draws within a group, and draws across groups."""
     x = image(1, 8 * groups, 5, 6)

@@ -13,6 +13,7 @@ precision mediump sampler2DArray;
 uniform sampler2D u_x_0;
 uniform sampler2D u_x_1;
 uniform sampler2D u_weights;
+uniform int u_kernel_width;
 
 layout(location = 0) out vec4 target_0;
 layout(location = 1) out vec4 target_1;
@@ -33,10 +34,7 @@ vec4 fetch_x(ivec2 p, int layer) {
     return texelFetch(u_x_1, p, 0);
 }
 
-vec4 load_x(ivec2 p, int plane) {
-    ivec2 source = ivec2(min(p.x, 6 - p.x), max(p.y, 0 - p.y));
-    return prologue(fetch_x(source, plane), c_constant[plane]);
-}
+vec4 load_x(ivec2 p, int plane) { return prologue(fetch_x(p, plane), c_constant[plane]); }
 
 mat4 weight_block(int i) {
     ivec2 at = ivec2(i & 15, i >> 4);
@@ -59,10 +57,11 @@ void main() {
     vec4 result_p1 = weight(65);
     int weight_row = 0;
     for (int ky = 0; ky < 2; ++ky) {
-        for (int kx = 0; kx < 2; ++kx) {
-            ivec2 tap = corner + ivec2(kx, ky);
+        int source_row = max(corner.y + ky, 0 - (corner.y + ky));
+        for (int kx = 0; kx < u_kernel_width; ++kx) {
+            int source_x0 = min(corner.x + kx, 6 - (corner.x + kx));
             for (int input_plane = 0; input_plane < 2; ++input_plane) {
-                vec4 texel = load_x(tap, input_plane);
+                vec4 texel = load_x(ivec2(source_x0, source_row), input_plane);
                 {
                     mat4 w = weight_block(weight_row);
                     result_p0 += w[0] * texel.x;
