@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from contextlib import ExitStack
@@ -31,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have 80, which narrows tables
     stack = ExitStack()
     stack.enter_context(forced(config.getoption("--force")))
     config.add_cleanup(stack.close)

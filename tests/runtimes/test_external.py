@@ -179,10 +179,10 @@ def test_a_context_without_the_extension_is_refused_before_a_shader_is_compiled(
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"input_external": "z"}, "--input-external names 'z', which is not an input"),
+        ({"input_external": "z"}, "input_external names 'z', which is not an input"),
         (
             {"device": "webgl2-min"},
-            "--input-external needs OpenGL ES, --device webgl2-min is WebGL",
+            'input_external needs OpenGL ES, device="webgl2-min" is WebGL',
         ),
     ],
 )
@@ -200,10 +200,10 @@ def test_an_external_input_is_not_verified(tmp_path: Path) -> None:
     """Nobody but the application has frames."""
     path = tmp_path / "model.onnx"
     onnx.save(MODELS["crop"](), path)
-    with pytest.raises(ShadergenError, match="--input-external cannot be verified") as caught:
+    with pytest.raises(ShadergenError, match="input_external cannot be verified") as caught:
         shadergen.verify(path, input_size="8x8", input_external="x")
     assert caught.value.code == "SG0301"
-    assert caught.value.help.startswith("verify without --input-external")
+    assert caught.value.help.startswith("verify without input_external")
 
 
 @pytest.mark.parametrize(
