@@ -73,12 +73,15 @@ class Ranking:
         measured: whether the nanoseconds were measured, not predicted.
         wrong: whether all candidates gave wrong results.
         spilling: the candidates that are predicted to spill registers; these come last.
+        spills_somewhere: whether the best candidate is predicted to spill on any device
+            (:meth:`.predict_cost.Predictor.spills_somewhere`).
     """
 
     costs: tuple[tuple[float, Choice], ...]
     measured: bool = False
     wrong: bool = False
     spilling: frozenset[Choice] = frozenset()
+    spills_somewhere: bool = False
 
     def without_constants(self) -> Ranking:
         """Return the ranking without constant weights, or the same if all have constants."""
@@ -218,7 +221,8 @@ def _new_ranking(
             usual = [c for c in right if not c.winograd]
         ranked = predictor.ranked(usual or found)
         spilling = frozenset(filter(predictor.spills, usual or found))
-        return Ranking(ranked, wrong=not right, spilling=spilling)
+        somewhere = predictor.spills_somewhere(ranked[0][1])
+        return Ranking(ranked, wrong=not right, spilling=spilling, spills_somewhere=somewhere)
     close = MEASURED_TIE * min(cost for cost, _ in costs)
 
     def order(pair: tuple[float, Choice]) -> tuple[bool, float]:
@@ -249,6 +253,8 @@ def why_not_fused(fused: Node, apart: Sequence[Node], context: Context, forced: 
     rankings = {fused: together} | {n: rank_if_any(n, context) for n in apart}
     if not all(r.costs and not r.wrong for r in rankings.values()):
         return ""  # the separate nodes have no kernels, or only wrong ones
+    if together.spills_somewhere and not any(rankings[n].spills_somewhere for n in apart):
+        return "the fused layers are predicted to spill registers, the separate ones are not"
     measured = all(r.measured for r in rankings.values())
     if not measured:
         rankings = {

@@ -61,6 +61,7 @@ class Predictor:
         self._works: dict[Choice, tuple[Work, ...]] = {}
         self._nanoseconds: dict[Choice, np.ndarray] = {}  # without those that do not fit
         self._spilling: set[Choice] = set()
+        self._spilling_somewhere: set[Choice] = set()
 
     @cached_property
     def _devices(self) -> _Devices:
@@ -116,6 +117,14 @@ class Predictor:
         self._predict((choice,))
         return choice in self._spilling
 
+    def spills_somewhere(self, choice: Choice) -> bool:
+        """Whether a dispatch of the choice, with weights, is predicted to spill on any device.
+
+        Predictions of draws are too rough for this: many that count as spilling do not.
+        """
+        self._predict((choice,))
+        return choice in self._spilling_somewhere
+
     def _predict(self, choices: Iterable[Choice]) -> None:
         """Cache the nanoseconds of choices on each device, and whether they spill.
 
@@ -132,11 +141,13 @@ class Predictor:
         if not works:
             return
         rows = list(firsts.values())
-        times, spills, hopeless = self._devices.predict(works)
+        times, slow, spills, hopeless = self._devices.predict(works)
         self._nanoseconds |= zip(firsts, np.add.reduceat(times, rows), strict=True)
-        everywhere = np.logical_and.reduce(np.logical_or.reduceat(spills, rows), axis=1)
-        somewhere = np.logical_or.reduce(np.logical_or.reduceat(hopeless, rows), axis=1)
-        self._spilling.update(compress(firsts, everywhere | somewhere))
+        everywhere = np.logical_and.reduce(np.logical_or.reduceat(slow, rows), axis=1)
+        far_too_many = np.logical_or.reduceat(hopeless.any(axis=1), rows)
+        self._spilling.update(compress(firsts, everywhere | far_too_many))
+        somewhere = np.logical_or.reduceat(spills.any(axis=1), rows)
+        self._spilling_somewhere.update(compress(firsts, somewhere))
 
     def cost_counts(self, choice: Choice) -> dict[str, float]:
         """Return how often each of the target's costs is paid, by the name of the cost."""
@@ -186,7 +197,7 @@ class _Devices:
     taps: np.ndarray
     depthwise_taps: np.ndarray
     texture_registers: np.ndarray
-    compute_texture_registers: np.ndarray
+    compute_registers: np.ndarray
     literal_registers: np.ndarray
     dispatch_registers: np.ndarray
 
@@ -196,11 +207,12 @@ class _Devices:
             return 1.0
         return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
-    def predict(self, works: Sequence[Work]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return three arrays with a row for each kernel and a column for each device.
+    def predict(self, works: Sequence[Work]) -> tuple[np.ndarray, ...]:
+        """Return four arrays with a row for each kernel and a column for each device.
 
-        The arrays hold nanoseconds, whether the kernel spills, and whether it needs more than
-        ``HOPELESS`` times the device's registers.
+        The arrays hold nanoseconds, whether the kernel exceeds a limit of the device, whether it is
+        a dispatch with weights that spills registers, and whether it needs more than ``HOPELESS``
+        times the device's registers.
         """
         bills = [cost_counts(work, self.costs[0]) for work in works]
         paid = np.array([[own[name] for name in (*PRICES, "gpu_pass", "code")] for own in bills])
@@ -209,22 +221,15 @@ class _Devices:
         slowest, every = (f.reduceat(units, self.starts, axis=1) for f in (np.maximum, np.add))
         alive = np.array([[work.alive] for work in works])
         registers = np.array([self._registers(work) for work in works])
-        slower = self._slower(works, alive > registers)
-        running = (slowest + EXPOSED * (every - slowest)) * slower
-        times = running + paid[:, -2:-1] * self.gpu_pass + paid[:, -1:] * self.code
-        return times, slower > 1, alive > HOPELESS * registers
-
-    def _slower(self, works: Sequence[Work], spilled: np.ndarray) -> np.ndarray:
-        """Return the factors by which spilling slows kernels down; 1 is none."""
         taps = np.array([[work.taps] for work in works])
         depthwise = np.array([[_taps_multiplied_once(work)] for work in works])
-        held = (taps > self.taps) | (depthwise > self.depthwise_taps)
+        spills = (alive > registers) | (taps > self.taps) | (depthwise > self.depthwise_taps)
         crowded = np.array([self._exceeds_constants(work) for work in works])
-        slower: np.ndarray = np.maximum(
-            1.0 + (SPILLED - 1.0) * (spilled | held),
-            1.0 + (CROWDED - 1.0) * crowded,
-        )
-        return slower
+        slower = np.where(spills, SPILLED, np.where(crowded, CROWDED, 1.0))
+        running = (slowest + EXPOSED * (every - slowest)) * slower
+        times = running + paid[:, -2:-1] * self.gpu_pass + paid[:, -1:] * self.code
+        dispatched = np.array([[work.stage == "compute" and work.weights > 0] for work in works])
+        return times, slower > 1, spills & dispatched, alive > HOPELESS * registers
 
     def _exceeds_constants(self, work: Work) -> np.ndarray:
         """Return whether each device holds fewer weights as constants than a kernel has."""
@@ -238,12 +243,12 @@ class _Devices:
     def _registers(self, work: Work) -> np.ndarray:
         if work.weights_from == "literal":
             return self.dispatch_registers if work.dispatched else self.literal_registers
-        if work.weights_from != "texel":
-            return self.registers
-        if work.multiplies and not work.weights:  # transforms, whose family chooses blocks that fit
-            return np.full(len(self.costs), inf)
-        compute = work.stage == "compute"
-        return self.compute_texture_registers if compute else self.texture_registers
+        in_texture = work.weights_from == "texel"
+        if in_texture and work.multiplies and not work.weights:
+            return np.full(len(self.costs), inf)  # transforms, whose family chooses blocks that fit
+        if work.stage == "compute":
+            return self.compute_registers
+        return self.texture_registers if in_texture else self.registers
 
 
 @cache
@@ -261,7 +266,7 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
         np.array([own.taps or inf for own in costs]),
         np.array([own.depthwise_taps or inf for own in costs]),
         np.array([own.texture_registers or own.registers or inf for own in costs]),
-        np.array([own.compute_texture_registers or own.registers or inf for own in costs]),
+        np.array([own.compute_registers or own.registers or inf for own in costs]),
         np.array([own.literal_registers or own.registers or inf for own in costs]),
         np.array(
             [

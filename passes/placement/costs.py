@@ -91,8 +91,8 @@ class Costs:
         instruction_cache: vector multiply-adds whose code fits the instruction cache.
         accumulators: vectors that an invocation can accumulate without the cost ``crowding``.
         registers: scalars that an invocation can hold in registers.
-        literals: vectors of constant weights in one program that the compiler does not move to
-            registers.
+        literals: vectors of constant weights in one program that the compiler neither moves to
+            registers nor takes over a second for.
         dispatch_literals: replaces ``literals`` for ``Work.dispatched``. 0: use ``literals``.
         uniforms: vectors of weights in a uniform block that fit constant registers; more are read
             from memory. 0: unknown, so kernels read uniform blocks only in loops.
@@ -105,7 +105,8 @@ class Costs:
             plane. 0: no limit beside ``taps``.
         texture_registers: replaces ``registers`` for draws that read weights from a texture,
             because pending reads occupy registers. 0: use ``registers``.
-        compute_texture_registers: the same for dispatches.
+        compute_registers: replaces ``registers`` for dispatches that read weights from memory. 0:
+            use ``registers``.
         literal_registers: replaces ``registers`` for kernels with constant weights, because
             compilers schedule code without loops better. 0: use ``registers``.
         dispatch_registers: replaces ``literal_registers`` for ``Work.dispatched``. 0: use these.
@@ -125,7 +126,7 @@ class Costs:
     taps: int = 0
     depthwise_taps: int = 0
     texture_registers: int = 0
-    compute_texture_registers: int = 0
+    compute_registers: int = 0
     literal_registers: int = 0
     dispatch_registers: int = 0
 

@@ -202,8 +202,30 @@ def test_depthwise_draws_of_many_constants_spill_on_intel(planes, spills):
     constants = Choice("fragment", (1, 1), planes, "constants", "highp")
     assert predictor.spills(constants) == spills
     assert not predictor.spills(replace(constants, weights="ubo"))
-    dense = predictor_on("intel-gen12", conv(RNG, x, 16, (7, 7)), x)
+    dense = predictor_on("intel-gen12", conv(RNG, x, 16, (5, 5)), x)
     assert not dense.spills(replace(constants, planes=1))
+
+
+@pytest.mark.parametrize(("planes", "crowded"), [(3, False), (4, True)])
+def test_draws_have_no_more_constants_than_intel_compiles_in_a_second(planes, crowded):
+    x = image(1, 16, 12, 20)
+    predictor = predictor_on("intel-gen12", conv(RNG, x, 16, (3, 3)), x)
+    constants = Choice("fragment", (1, 1), planes, "constants", "highp")
+    assert predictor.work(constants)[0].code == 9 * 16 * planes
+    assert predictor.spills(constants) == crowded
+
+
+@pytest.mark.parametrize("weights", ["texture", "ubo", "ssbo"])
+def test_a_dispatch_that_spills_on_one_of_several_devices_is_told_apart(weights):
+    """Two pixels of four planes spill on VideoCore alone, of two planes on no device."""
+    x = image(1, 64, 64, 64)
+    for device, somewhere in ("gles31-mobile", True), ("mali-bifrost", False):
+        predictor = predictor_on(device, conv(RNG, x, 64, (1, 1)), x)
+        few = Choice("compute", (2, 1), 2, weights, "highp")
+        many = replace(few, planes=4)
+        assert not predictor.spills_somewhere(few)
+        assert predictor.spills_somewhere(many) == somewhere
+        assert not predictor.spills(many)
 
 
 def test_weights_that_a_texture_holds_take_registers_until_they_are_read():

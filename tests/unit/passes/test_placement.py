@@ -20,6 +20,7 @@ from shadergen.ir import text, text_parser
 from shadergen.ir.graph import Choice, Graph, Input, Port, Value, apply, constant
 from shadergen.ir.ops import (
     Conv,
+    DepthToSpace,
     Pool,
     Softmax,
 )
@@ -35,6 +36,7 @@ from shadergen.passes.rule import Context
 from shadergen.passes.store_halos import store_halos
 
 RNG = np.random.default_rng(0)
+X64 = image(1, 64, 64, 64)
 pytestmark = pytest.mark.usefixtures("fresh_random_numbers")
 
 
@@ -391,6 +393,17 @@ def test_no_program_is_shared_that_spills() -> None:
     assert Ranking(costs).near_ties() == costs
     assert Ranking(costs, spilling=frozenset({spills})).near_ties() == costs[:1]
     assert Ranking(costs, spilling=frozenset({fits, spills})).near_ties() == costs
+
+
+@pytest.mark.parametrize(("device", "fused"), [("gles31-mobile", False), ("mali-bifrost", True)])
+def test_no_pixel_shuffle_is_fused_where_the_convolution_then_spills(device, fused) -> None:
+    """A kernel that stores a shuffle computes four planes: too many for VideoCore's registers."""
+    found = context(device=device)
+    y = apply(DepthToSpace((2, 2), "crd"), conv(RNG, X64, 128, (1, 1)), layer="shuffle")
+    graph = pipeline.optimise(graph_of(y, inputs=(X64,)), found)
+    assert len(graph.nodes) == (1 if fused else 2)
+    whys = [d.why for d in found.decisions if d.step == "fuse scatter epilogue"]
+    assert any("predicted to spill" in why for why in whys) == (not fused)
 
 
 # halos
