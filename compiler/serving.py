@@ -21,6 +21,7 @@ from ..runtime_glue.python.loading import load
 from .installed import FOLDERS
 from .pictures.kinds import network_of
 from .pictures.results import check_labels
+from .player.outline import refuse_user_shader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -139,11 +140,16 @@ def networks_of(builds: Sequence[Path], labels: Sequence[str] = ()) -> list[dict
 
     Raises:
         ShadergenError: SG05xx for what is no build, SG0602 for one that browsers cannot run,
-            SG0605 for one whose input or output the page cannot show, SG0301 for labels that do not
-            fit.
+            SG0605 for one whose input or output the page cannot show, SG0301 for a user shader and
+            for labels that do not fit.
     """
     models, runs_on, kinds = [], [], []
     for folder in builds:
+        refuse_user_shader(
+            folder,
+            "compile the model with --device webgl2-min,webgpu",
+            f"players run user shaders, and: shadergen run {folder} photo.png -o out.png",
+        )
         build = load(folder)
         variants = [load(folder, variant=name) for name in build.variants]
         on_webgl = [WEBGL] if build.requires.glsl == WEB_GLSL else []

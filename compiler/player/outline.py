@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIX = ".glsl"
+HOOK, START = b"//!HOOK ", 4096  # in a user shader, within so many bytes
 CHROMA = "CHROMA"
 ABSENT = {"SCALED"}  # stages that FFmpeg's filter has only where it scales the result
 PLENTY = 1e6  # a side of the output, so that upscalers want to run
@@ -93,6 +94,30 @@ class _Term:
 def is_user_shader(path: Path) -> bool:
     """Whether a path names a user shader, and no build."""
     return path.suffix == SUFFIX
+
+
+def refuse_user_shader(path: Path, *otherwise: str) -> None:
+    """Refuse a user shader, also of another suffix, where a build is asked for.
+
+    Args:
+        path: a file or folder, which may be missing.
+        otherwise: what to do instead, a line each.
+
+    Raises:
+        ShadergenError: SG0301 for a user shader.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(START)
+    except OSError:  # a folder; or missing, which is refused where it is read
+        return
+    if HOOK in start:
+        raise ShadergenError(
+            "SG0301",
+            f"'{path}' is a user shader, not a build",
+            why="a user shader has no schedule",
+            help="\n".join(otherwise),
+        )
 
 
 def read_shader(path: Path) -> str:

@@ -14,6 +14,7 @@ from ...runtime_glue.python.loading import check_schedule
 from .. import compilation
 from ..estimation import gpus_of
 from ..inspection import Inspection, inspection
+from ..player.outline import refuse_user_shader
 from ..size_texts import at_defaults
 from .weights import histograms
 
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     from ..options import Options
     from .weights import Histogram
 
-USER_SHADER = b"//!HOOK "  # in the first bytes of a user shader
-START = 4096
+OTHERWISE = (
+    "shadergen report MODEL shows the model's passes in a build",
+    "shadergen inspect MODEL --target mpv shows the passes of a user shader",
+)
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def build_content(folder: Path, profile: str | None = None, variant: str | None 
         ShadergenError: SG0502 to SG0505 when the build is malformed, SG0605 for an unknown variant,
             SG0301 for a user shader, and for a profile that nothing can be estimated for.
     """
-    _refuse_user_shader(folder)
+    refuse_user_shader(folder, *OTHERWISE)
     gpus = GPUS if profile is None else gpus_of(profile)
     try:
         schedule = check_schedule(folder, variant)
@@ -140,7 +143,7 @@ def model_content(
         ShadergenError: as :func:`.compilation.compile_graph` and :func:`.compilation.import_model`;
             SG0301 for a user shader.
     """
-    _refuse_user_shader(model)
+    refuse_user_shader(model, *OTHERWISE)
     try:
         progress("reading the model")
         graph = compilation.import_model(model, options)
@@ -165,22 +168,6 @@ def model_content(
         histograms(graph),
         notes=notes,
     )
-
-
-def _refuse_user_shader(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            start = file.read(START)
-    except OSError:  # a folder; or missing, which is refused where it is read
-        return
-    if USER_SHADER in start:
-        raise ShadergenError(
-            "SG0301",
-            f"'{path}' is a user shader, not a build",
-            why="a user shader has no schedule to show",
-            help="shadergen report MODEL shows the model's passes in a build\n"
-            "shadergen inspect MODEL --target mpv shows the passes of a user shader",
-        )
 
 
 def _content(

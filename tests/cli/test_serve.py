@@ -178,3 +178,13 @@ def test_a_request_for_another_host_is_told_which_address_is_answered(port: int)
     assert status == 404
     assert said in body.decode()
     assert b"accepts requests" not in asked(port, get(port, "/missing"))[2]
+
+
+def test_a_user_shader_is_refused_and_the_command_that_runs_it_is_named(shadergen, tmp_path):
+    shader = tmp_path / "net.glsl"
+    shader.write_text("//!HOOK LUMA\n//!BIND HOOKED\nvec4 hook() { return vec4(0); }\n")
+    refused = shadergen("serve", shader, "-o", tmp_path / "site")
+    assert refused.code == 2
+    assert refused.err.startswith(f"error[SG0301]: '{shader}' is a user shader, not a build")
+    assert f"shadergen run {shader} photo.png" in refused.err
+    assert not (tmp_path / "site").exists()
