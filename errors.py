@@ -33,7 +33,7 @@ CODES: dict[str, str] = {
     "SG0202": "an attribute, mode or argument of an operator is not implemented",
     "SG0203": "a Lambda or custom layer has no definition",
     "SG0204": "the model does not declare the size of an input",
-    "SG0205": "tensor types do not fit an operator",
+    "SG0205": "shapes or types of tensors do not fit an operator",
     "SG0206": "a tensor's type or rank is not implemented",
     "SG0207": "a layer needs a fixed size where the build has a dynamic dimension",
     "SG0208": "the model has more inputs or outputs than a build can have",

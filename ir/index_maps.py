@@ -1,8 +1,8 @@
 """Compose the index map of a movement into the loads of its consumer.
 
 A movement is an index map g: ``y[i] = x[g(i)]``. A load of ``y[f(o)]`` equals a load of
-``x[g(f(o))]``, so y need not exist. The conditions of both maps apply. If neither map has a source
-for an element, the element is the fill value of the map that lacks one.
+``x[g(f(o))]``, so y need not exist. An element takes the fill value of the map that has no
+source for it. If both maps have such elements, their fill values must be the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Concatenate and slice whole planes without copies.
 
-Concatenation: each part becomes an alias of the result's texture from some plane on, and its writer
-draws there (``placement.aliases``). All parts but the last must be whole planes. The concatenation
-computes nothing, nor do concatenations of concatenations or of a wider one's first parts.
+Concatenation: each part becomes an alias of some planes of the result's texture, and the part's
+kernel writes there (``placement.aliases``). All parts but the last must be whole planes. The
+concatenation then needs no pass of its own. The same holds if a part is itself a concatenation, or
+if a wider concatenation holds the same parts in the same order.
 Slice: a result of whole planes is an alias of the operand's texture.
 
 Some parts are copied: inputs, constants, graph outputs (they have textures of their own), aliases
@@ -11,9 +12,9 @@ concatenation, it is a pass of its own.
 
 A draw must not sample a texture while drawing to its other layers: OpenGL ES leaves such a feedback
 loop undefined (ES 3.2, section 9.3.1). So a part is also copied if a fragment pass that writes it
-reads the same array texture. In OpenGL ES, compute passes are free to: only equal texels conflict
-there. On WebGPU they are not: a texture that a dispatch stores to has no other use. Of 2D textures,
-each layer is a texture of its own.
+reads the same array texture. In OpenGL ES, compute passes may read other texels of the texture that
+they write. On WebGPU, a dispatch may not read a texture that it writes. With 2D textures, each
+plane is a texture of its own, so no copy is needed.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ and maps that exceed the device's textures, are row-packed (``ir.types``): folde
 and layers. Maps of many batch entries, such as the windows of a transformer, are row-packed too if
 their kernels work as well on rows.
 
-Inputs and outputs of one layer are 2D textures. Intermediates are arrays, so that tensors of
-different depths can share one. Refused if a tensor does not fit even when row-packed.
+Inputs and outputs that fit one layer of a texture are 2D textures. Intermediates are arrays, so
+that tensors of different depths can share one. Refused if a tensor does not fit even when row-packed.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ and predicted times do not compare: if some candidates of a node are measured, t
 ignored. Winograd tiles are candidates only if their costs are known, from a measurement or from the
 costs of a device. ``--winograd 2x2`` or ``4x4`` forces tiles.
 
-Constant weights in unrolled code make shaders fast, but slow to compile: about 0.2 ms for each
-constant, and as long as for ``PER_PROGRAM`` constants for each program. Unrolling every layer of a
+Constant weights in unrolled code make shaders fast, but slow to compile. Each constant takes about
+0.2 ms, each program as long as ``PER_PROGRAM`` constants. Unrolling every layer of a
 large network would delay its start by minutes. Three rules limit the constants:
 
 1. All shaders together may have ``NETWORK_BUDGET`` constants. Layers with more pixels come first,

@@ -6,9 +6,10 @@ devices. A layer of 48 planes then takes 12 draws, however small they are, and s
 position. On the other hand, its fragments share no loads of the input, and read weights that differ
 between them. A map is stacked if this is predicted to be clearly faster.
 
-Dispatches write all planes of an array, so targets with compute shaders stack nothing. Nor do
-devices on which a program of its own for each draw is faster, such as SwiftShader: planes of a
-stack have one program. Maps that are joined or cut in place (:mod:`.alias_planes`) stay arrays.
+Dispatches write all planes of an array, so targets with compute shaders stack nothing. Devices on
+which a separate program for each draw is faster, such as SwiftShader, do not stack either: all
+planes of a stack share one program. Maps that are joined or cut in place (:mod:`.alias_planes`)
+stay arrays.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class InputPlanes:
 
     Attributes:
         first: the first that any plane reads.
-        after: how many after ``first`` each plane begins.
+        after: for each plane that is written, its first input plane minus ``first``.
         count: how many each plane reads.
     """
 

@@ -4,9 +4,9 @@ In the compute stage, conv(x; W, b) = result(products(patches(x); W, b)), and th
 the products. With weights as constants, one node does all three; patches and products are not
 stored. In the fragment stage, where an invocation can write a tile to several targets,
 conv(x; W, b) = shuffle(tiles(x; W, b)) with weights as constants, and the choice stays with the
-tiles; :mod:`.winograd_strips` has the other nodes of this stage. Draws that become dispatches have
-tiles in place, of pixels of a row. A prologue goes with the first
-node, where elements are loaded, an epilogue with the last.
+tiles; :mod:`.winograd_strips` has the other nodes of this stage. In compute passes of user
+shaders (``Target.dispatches_draws``), one kernel does all steps, with tiles of 1x2 pixels. A
+prologue goes with the first node, where elements are loaded, an epilogue with the last.
 """
 
 from __future__ import annotations

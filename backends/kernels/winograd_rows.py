@@ -4,7 +4,8 @@ F(2, 3) takes 12 products for two pixels and each pair of channels, direct convo
 2x2 pixels take 8 a pair, but keep 16 sums for each result channel: Mali, Intel and VideoCore have
 no registers for these. Tiles of a row keep 4.
 
-Only where draws become dispatches, which store both pixels side by side. Weights are constants.
+Used only in compute passes of user shaders (``Target.dispatches_draws``), which store both pixels
+side by side. Weights are constants.
 """
 
 from __future__ import annotations

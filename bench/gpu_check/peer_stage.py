@@ -96,8 +96,9 @@ def section(summary: Mapping[str, Any]) -> str:
     }
     listed = "\n".join(f"- **{name}**: {version}" for name, version in versions.items())
     words = (
-        "A frame goes from an input in memory to an output in memory. In brackets: without both "
-        "copies, where a program can. Medians, by the processor's clock."
+        "A frame goes from an input in memory to an output in memory. In brackets: without "
+        "upload and download, for programs that can keep input and output on the GPU. Medians, by "
+        "the processor's clock."
     )
     rows = [(r["network"], *(_cell(r["contenders"].get(n, {})) for n in names)) for r in found]
     parts = ["### Against other programs, ms", words, listed, table(("network", *names), rows)]

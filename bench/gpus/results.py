@@ -29,7 +29,7 @@ class Figures:
         ms: of compiling, here.
         slow: shaders that take over a second to compile.
         failed: why shaders do not compile.
-        costliest: the pass with most cycles beyond its multiply-adds.
+        costliest: the pass whose cycles exceed its multiply-adds by most.
     """
 
     cycles: float | None

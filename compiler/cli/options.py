@@ -156,8 +156,8 @@ def _with_options(
             "--calibrate",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Typical pictures or arrays, for --precision auto. With them, auto also uses fp16 "
-            "where their values leave headroom.",
+            help="Typical pictures or arrays for --precision auto, which then also uses fp16 "
+            "where values of layers leave headroom on these inputs.",
         ),
         click.option(
             "--textures",

@@ -32,7 +32,7 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
 
 
 @command(
-    short_help="Run a build on pictures, videos or arrays, or a user shader.",
+    short_help="Run a build on pictures, videos or arrays; or a user shader on pictures.",
     epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
     "[bold]shadergen run build/ photos/ -o out/[/bold]; "
     "[bold]shadergen run build/ clip.mp4 -o out.mp4[/bold]; "

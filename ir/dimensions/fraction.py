@@ -1,13 +1,13 @@
-"""Fractions of dynamic dimensions, by which exporters find out other sizes in floating point.
+"""Fractions of dynamic dimensions, from which exported models compute other sizes in float32.
 
-A :class:`SymbolicFraction` is a dynamic dimension over a number, exactly. Models compute it in
-floats, and where they round, what is exact would not be what they do. So it is taken no further
-than both agree:
+A :class:`SymbolicFraction` is an exact fraction; its numerator may be dynamic. float32 may round.
+Operations are allowed only where both give the same result:
 
-- with a power of 2 below, a fraction is a float itself while it has no more than 24 digits;
-- any other is rounded, and may only be rounded down, up or towards 0 next. That gives what the
-  exact one gives: it is at least 1 / n from any other whole number, and with fewer than 24 digits
-  above, rounding moves it by less.
+- If the denominator is a power of 2 and the numerator has at most 24 bits, float32 holds the
+  fraction, and arithmetic is allowed.
+- Any other fraction is rounded, and only floor, ceil and truncation are allowed. They give the same
+  integer: unless it is an integer, a fraction of denominator n differs by at least 1 / n from
+  every integer, and rounding a numerator of fewer than 24 bits changes it by less.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SymbolicFraction:
     """``numerator / denominator``, where the numerator may be dynamic.
 
     Raises:
-        DynamicDimensionError: where a float would not hold it, or for an operand it does not take.
+        DynamicDimensionError: if float32 cannot hold the value, or for an unsupported operand.
     """
 
     __slots__ = ("denominator", "numerator")

@@ -32,9 +32,9 @@ class Fused(Op):
     padding; the epilogue maps ``y``, every element of the kernel's result. () and None are the
     identity.
 
-    Of several formulas, the prologue joins the results along the channels: with f and g, the kernel
-    reads concat(f(x), g(x)). ``x`` must be a map of whole planes then, the formulas have no other
-    operand, and they map the value of the padding to itself.
+    A prologue of several formulas concatenates their results along the channels: with f and g, the
+    kernel reads concat(f(x), g(x)). The channels of ``x`` must then be a multiple of four, and each
+    formula must read only ``x`` and leave the value of the padding unchanged.
 
     The epilogue may broadcast a one-channel map over more channels, nothing else. The result is
     of ``dtype``, as for a Pointwise.

@@ -1,12 +1,12 @@
 """The steps of Winograd's minimal filtering where draws do them.
 
-An invocation of a draw has one place in each render target, so the values that it computes lie in
-different planes. All else of a map lies in one wide plane, a strip, so that a draw of few programs
-computes all of it: the planes side by side, and in each the tiles where they are in the map. Pairs
-of tiles in a row are computed together.
+An invocation of a draw writes one texel of each render target, so the values of a tile that it
+computes go to different layers. Within each layer, all planes of the map lie side by side (a
+*strip*); in each plane, the tiles lie as in the map. One or two draws thus compute a whole step. An
+invocation of the products computes two neighbouring tiles.
 
 ``winograd`` has the transforms and their names. P is the number of planes of C channels, P' of O
-channels; ``columns`` is the even number of tiles in a row of a strip, beyond those of the map.
+channels; ``columns`` is the number of tiles in a row of one plane, rounded up to an even number.
 """
 
 from __future__ import annotations
