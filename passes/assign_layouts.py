@@ -6,7 +6,8 @@ and layers. Maps of many batch entries, such as the windows of a transformer, ar
 their kernels work as well on rows.
 
 Inputs and outputs that fit one layer of a texture are 2D textures. Intermediates are arrays, so
-that tensors of different depths can share one. Refused if a tensor does not fit even when row-packed.
+that tensors of different depths can share one. Refused if a tensor does not fit even when
+row-packed.
 """
 
 from __future__ import annotations
