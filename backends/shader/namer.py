@@ -6,7 +6,7 @@ import re
 
 
 class Namer:
-    """Hands out identifiers that every shading language takes, readable, and distinct."""
+    """Hands out readable, distinct identifiers of letters, digits and underscores, as in GLSL."""
 
     def __init__(self) -> None:
         self.taken: set[str] = set()

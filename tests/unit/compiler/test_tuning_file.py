@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shadergen.compiler.options import Options
-from shadergen.compiler.tuning.file import WRONG, Tuning, read_tuning, save_tuning
+from shadergen.compiler.tuning.file import MEMBERS, WRONG, Tuning, read_tuning, save_tuning
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice
 
@@ -117,3 +117,7 @@ def test_another_renderer_is_refused_unless_forced(tmp_path):
     assert "on 'Mali-G78'" in refused.value.why
     assert replace(options, foreign_tuning=True).measured()
     assert replace(options, device="gles31-mobile").measured()  # of no renderer in particular
+
+
+def test_files_hold_every_part_of_a_choice_that_takes_time():
+    assert {*MEMBERS, "alias"} == {part.name for part in fields(Choice)}
