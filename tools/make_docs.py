@@ -186,7 +186,7 @@ def devices() -> str:
 def limits() -> str:
     """Return the names of each limit on OpenGL ES and WebGPU."""
     beside = {
-        "draw_buffers": "; `maxColorAttachmentBytesPerSample` / 16",
+        "draw_buffers": ", at most `maxColorAttachmentBytesPerSample` / 16",
         "uniform_blocks": " - 1, for the buffer of `uniforms`",
         "compute_uniform_blocks": " - 1, for the buffer of `uniforms`",
     }
