@@ -59,10 +59,10 @@ def _fold_call(call: Call) -> Expr:
 
 
 def shift(divisor: Expr) -> int:
-    """Return the bits of a number that is a power of two, of others 0.
+    """Return log2 of a divisor that is a power of two; 0 for other divisors.
 
-    Shifts and masks round down, as index maps do, and are one instruction: division of integers is
-    a hundred where a processor does it for each invocation.
+    Shifts and masks round down, as index maps do, and take one instruction. An integer division
+    takes a hundred instructions on processors that divide for each invocation separately.
     """
     if not isinstance(divisor, Num) or divisor.value < 2:
         return 0

@@ -9,8 +9,8 @@ integer operands, are the index maps of data movement (:mod:`.indexing`). Equal 
 object (:mod:`.interning`): comparing and hashing them takes no time, however deep they are.
 
 One formula gives the numpy reference (:mod:`.evaluation`), the text (:func:`to_text`, which
-:mod:`.formula_parser` reads back), and in ``backends.glsl`` the shader code. Fusing is
-:func:`substitute`.
+:mod:`.formula_parser` reads back), and the shader code (``backends.shader.formulas``). Formulas
+are fused by :func:`substitute`.
 """
 
 from __future__ import annotations

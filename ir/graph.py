@@ -312,7 +312,8 @@ class OperandError(ShadergenError):
     def of_source(self, place: str) -> ShadergenError:
         """Return the error as one of the model's own operator, described by ``place``.
 
-        It is kept as it is where places were added, as by a definition, which names IR operators.
+        An error to which further places were added is returned unchanged. For example, a
+        ``--define`` definition adds its own place, and itself names IR operators.
         """
         if len(self.where) > 1:
             return self

@@ -110,9 +110,10 @@ def power(x: Expr, y: Expr) -> Expr:
 
 
 def shift(a: Expr, b: Expr, left: bool, dtype: DType) -> Expr:
-    """Return a shifted by b bits; b < 0, or all bits and more, leaves nothing, or the sign.
+    """Return a shifted by b bits, to the left or to the right.
 
-    To the left it is a product with a power of 2, which is exact, or as the GPU shifts an int.
+    If b is negative or at least the number of bits, the result is 0; -1 for a negative a shifted
+    right. Shifts to the left are exact products with a power of 2; int32 uses the GPU's shift.
     """
     names: dict[str, Expr] = {"a": a, "b": b, "most": Num(float(LONGEST_SHIFT))}
     if not left:

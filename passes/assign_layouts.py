@@ -147,9 +147,9 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
 def _batches(graph: Graph, target: Target) -> dict[Value, str]:
     """Return maps of more than :data:`FEW_ENTRIES` that nothing needs in planes, and why not.
 
-    For rows a kernel reads all of a tensor, and what is a parameter of planes is one: there must be
-    units for each, and there are not where each plane is a texture. Rows of a dynamic size have
-    room for less than planes.
+    A kernel of row-packed tensors reads all operands, also per-channel parameters, as textures, so
+    there must be a texture unit for each. With a texture for each plane, units do not suffice. Maps
+    of dynamic size are left out: a texture holds less of them in rows than in planes.
     """
     if target.textures == "2d":
         return {}
@@ -194,7 +194,7 @@ def _in_half(value: Value) -> bool:
 
 
 def _read_in_half(graph: Graph) -> set[Value]:
-    """Return inputs, and what else a node reads that stores its own results in 16 bits."""
+    """Return the values that mediump nodes read, and the inputs that no node reads."""
     read = {v for n in graph.nodes if n.choice.precision == "mediump" for v in n.inputs}
     unread = {i for i in graph.inputs if all(i not in n.inputs for n in graph.nodes)}
     return read | unread

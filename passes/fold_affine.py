@@ -2,11 +2,11 @@
 
 a * conv(x; W, b) + t = conv(x; a*W, a*b + t), where a and t hold one number for each output
 channel. Refused when the convolution feeds anything else, when a or t vary over space, when a
-folded weight is not finite, or when the result is of integers: sums of whole numbers are exact, and
-those of scaled ones are rounded the other way where they lie between two integers.
+folded weight is not finite, or when the result has an integer type. Sums of integers are exact;
+with scaled weights they are not, and a result halfway between two integers may round differently.
 
-conv(reverse(x); W) = conv(x; reverse(W)) for channels in reverse order, as RGB and BGR are to
-each other; for one group.
+conv(reverse(x); W) = conv(x; reverse(W)), where reverse changes the order of the channels, as from
+RGB to BGR; only for convolutions of one group.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ of both reads x itself, so half of the maxima are saved:
 This is for 32 bits only: in 16 bits, the sums would round weights again. An infinite x gives NaN,
 as infinity - infinity, where relu(x) alone would give infinity.
 
-Refused unless every function is cheap, keeps the value that the convolution pads with, and is
-concatenated with the same other functions of the same maps; if anything else reads its result,
-which is stored then; or where more planes would be copied to concatenate maps than are saved.
+Every function must be cheap, must keep the value that the convolution pads with, and must be
+concatenated with the same other functions of the same maps. Refused if anything else reads the
+result of a function, because the result must then be stored. Also refused if concatenating the
+maps would copy more planes than the fusion saves.
 """
 
 from __future__ import annotations

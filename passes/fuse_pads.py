@@ -2,8 +2,8 @@
 
 conv(pad(x)) = conv with larger pads, when the padding is spatial and of one kind: the convolution
 pads nothing yet, or both pad the same constant, or both repeat the border (as mirroring one border
-element does). Refused otherwise, and where the padding is dynamic, which a
-convolution's code says in numbers; the padding stays a GPU pass of its own.
+element does). Refused otherwise; if the padding is dynamic, because the code of a convolution has
+literal numbers for it; or if the convolution upsamples its input. Padding then is a GPU pass.
 """
 
 from __future__ import annotations

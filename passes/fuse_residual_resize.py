@@ -2,11 +2,11 @@
 
     shuffle(a) + resize(x) = shuffle(a + unshuffle(resize(x))) = shuffle(a + conv(x))
 
-where the resize is linear and as large as the shuffle. Seen from a pixel of x, each pixel of its
-block lies at fixed distances to its neighbours, so the unshuffled resize is a convolution with 3x3
-fixed weights, in whose padding the border is replicated. It computes positions and shares of a
-block's pixels at compile time, and the sum goes with the convolution that makes a. Only for user
-shaders: their textures hold the padding, and they store shuffled maps at once.
+where the resize is linear and enlarges x as much as the shuffle enlarges a. A pixel of x becomes a
+block of pixels, each at a fixed distance from the pixels of x around it. The unshuffled resize is
+therefore a convolution with fixed 3x3 weights and replicated borders. The weights are computed at
+compile time, and the sum is fused into the convolution that computes a. Only for user shaders:
+their textures hold the padding, and they store shuffled maps at once.
 """
 
 from __future__ import annotations

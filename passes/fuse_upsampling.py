@@ -1,8 +1,8 @@
-"""Let a convolution read through the enlargement before it, nearest neighbours by whole numbers.
+"""Fuse nearest-neighbour upsampling by whole factors into the convolution after it.
 
-conv(enlarge(x)) reads x[..., i // u, j // v] where it would read enlarge(x)[..., i, j]; padding and
-all that follows is counted in the enlarged map, which need not exist. Refused where the enlargement
-is of channels or batch entries, or picks elements in another way.
+conv(enlarge(x)) reads x[..., i // u, j // v] instead of enlarge(x)[..., i, j]. Padding, strides and
+dilations still count pixels of the enlarged map, which is not stored. Refused if channels or batch
+entries are repeated, or if elements are not all repeated equally often.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ Real = Fraction | float
 class Line:
     """``slope * i + [low, high]``; the remainder repeats after ``period`` positions.
 
-    ``sized``: the bounds are those at the default sizes. ``ended``: not so at the first or the last
-    positions.
+    ``sized``: the bounds are those at the default sizes. ``ended``: the line does not hold at the
+    first or the last positions.
     """
 
     slope: Fraction

@@ -4,9 +4,9 @@ The index of each load is a line in the position i (:mod:`.position_lines`). Two
 operand's own reach and the load's, compose.
 
 Near the ends of an axis a nest may do something else: padding, clamped or mirrored indices, tables
-of weights that end. The positions where it does are counted, and the reach is made larger until it
-leaves the picture there. A tile then discards these positions at its inner borders. What an index
-reads there is computed position by position, and belongs to the reach, too.
+of weights that end. These positions are counted, and the reach is made so large that it extends
+beyond the picture at them. A tile then discards these positions at its inner borders. The elements
+that indices read at these positions are found one position at a time; the reach includes them.
 """
 
 from __future__ import annotations

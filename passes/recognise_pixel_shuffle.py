@@ -2,7 +2,7 @@
 
 reshape(transpose(reshape(x))) over six axes = depth_to_space(x), for the three spellings that
 exporters and hand-written models use; the NHWC one stays between two transposes of four axes.
-Any other over more than four axes = rearrange(x): channel shuffle, pixel unshuffle.
+Any other such chain over more than four axes = rearrange(x): channel shuffle, pixel unshuffle.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def apply_rules(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
     """Apply rules everywhere until none matches.
 
     Raises:
-        InternalError: when that takes more rounds than rewriting one node a round would.
+        InternalError: if a rule still applies after four rounds for each node, at least 50 rounds.
     """
     rounds = max(MIN_ROUNDS, 4 * len(graph.nodes))
     for _ in range(rounds):

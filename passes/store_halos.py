@@ -2,8 +2,9 @@
 
 A convolution that pads tests each tap against the borders. With a halo, the pass that writes the
 map writes the padding, too, once for all taps, planes and readers, and convolutions fetch without
-tests: conv(x, pads) = conv(halo(x)). A map has one halo. If its readers pad in several ways, the
-halo is the padding of most of them; the others test as before.
+tests: conv(x, pads) = conv(halo(x)). A map has one halo. If its readers pad with several contents,
+the halo has the content of most readers, and the largest width among these. The other readers test
+as before.
 
 Only for targets whose passes may write textures of any size (user shaders), and not for outputs.
 Aliases have the halo of the texture that they lie in.

@@ -89,8 +89,8 @@ def _offers_blocks(node: Node, target: Target) -> bool:
 def may_draw_blocks(target: Target) -> bool:
     """Whether draws of several pixels an invocation are compared with others.
 
-    Predictions must know what the second node's reads and writes cost, and VideoCore's compiler,
-    for which draws sample, spills.
+    They are if costs include memory, because the second node reads and writes whole maps. They are
+    not if draws sample textures, as for VideoCore: its compiler spills registers.
     """
     return count_memory(target.costs) and target.fetch != "sample"
 

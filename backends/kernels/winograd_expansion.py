@@ -44,9 +44,9 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
     """Return the nodes that compute a convolution in tiles, the last of which gives its result.
 
     Args:
-        node: a placed convolution, fused or not; but for the tiles its choice is for the products.
-            Any other node stays as it is.
-        target: the choice is one of.
+        node: a placed convolution, fused or not. Its choice has the Winograd tile; the other parts
+            of the choice are those of the products. A node without a tile is returned unchanged.
+        target: of the build; the choice is one of its candidates.
     """
     if not node.choice.winograd:
         return (node,)

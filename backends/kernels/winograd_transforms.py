@@ -291,9 +291,10 @@ def sum_rows(
         shader: where the factors are declared.
         body: where to.
         names: of the sums of each line.
-        terms: writes what row i gives for the sums of a line, and tells whether that counts.
+        terms: writes the terms of row i; returns these and the condition under which they count,
+            None for always.
         matrix: the factors by line and row.
-        line: the number of the first line, a multiple of as many as there are.
+        line: the number of the first line, a multiple of the number of lines that are computed.
         end: the number of rows.
 
     Returns:

@@ -38,7 +38,7 @@ def any_of(conditions: list[Expression]) -> Expression:
 
 
 def filled(value: Operand, type: Type) -> Expression:
-    """Return a value of a type, all components of which are a number that is known."""
+    """Return a known number as a value of a type; return any other expression unchanged."""
     if isinstance(value, Expression) and not isinstance(value, Number):
         return value
     number = value.value if isinstance(value, Number) else value

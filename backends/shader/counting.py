@@ -62,10 +62,10 @@ class Counts:
 
     Attributes:
         reads: of texels, by their kind.
-        unread: how many of them are not carried out, as a function reads another of its textures;
-            each of its textures is read equally often.
+        unread: how many of ``reads`` are not executed, because a function chooses one of several
+            textures. Each texture is assumed to be chosen equally often.
         elements: reads from buffers, by the name of the array.
-        constant_elements: those of them whose index is a number.
+        constant_elements: how many of ``elements`` have a constant index.
         multiplies: multiply-adds to a variable.
         operations: other arithmetic of floats.
         stores: vectors written.
@@ -172,13 +172,13 @@ class Outline:
         return found
 
     def total(self, trips: Mapping[str, int]) -> Counts:
-        """Return what it does in all.
+        """Return the counts of the block with all trips of its loops.
 
         Args:
-            trips: of loops, by the names of their counters; the others run between numbers.
+            trips: the trip counts of loops, by counter name. Other loops have constant bounds.
 
         Raises:
-            InternalError: for another loop that does not.
+            InternalError: if a loop has neither a trip count in ``trips`` nor constant bounds.
         """
         outside, inside = self.alive
         found = Counts(accumulators=len(self.sums), alive_outside=outside, alive_inside=inside)
@@ -201,7 +201,7 @@ def outline(program: Program, kind: Callable[[Texel], str]) -> Outline:
 
 
 def loops(program: Program, kind: Callable[[Texel], str]) -> Outline:
-    """Return the same without what is alive, which takes most of the time to find."""
+    """Return the outline of a program without ``alive``, which takes most of the time."""
     return _Outliner(kind).block(program.main)
 
 

@@ -179,10 +179,11 @@ class Formulas:
     def compute(
         self, body: Body, expr: Expr, names: Names, prefix: str = "t", type: Type = VEC4
     ) -> Expression:
-        """Return an expression; parts that occur twice become variables that begin with ``prefix``.
+        """Return a formula as an expression of ``type``; declare variables for some of its parts.
 
-        So do parts of parts of parts: no line is deeper than ``DEEPEST``. ``names`` gives each
-        variable's value, a vec4 or a float; what is made of floats alone is a float.
+        These are parts that occur twice, and parts of lines that would nest ``DEEPEST`` calls. The
+        names begin with ``prefix``. ``names`` gives the value of each variable of the formula, a
+        vec4 or a float. Parts of floats alone are computed as floats where functions allow it.
         """
         expr = fold(expr)
         uses = operand_counts(expr)

@@ -69,8 +69,9 @@ class Array:
 class Function:
     """A function; ``results`` are parameters that it writes to.
 
-    One that ``chooses`` reads one of several textures: its texels are alternatives.
-    Its body may be written after it was applied: that of weights knows its texture only then.
+    A function with ``chooses`` reads one of several textures: its texels are alternatives.
+    The body may be set after calls exist: the texture of weights is declared last, and only then is
+    the body of the function that reads weights known.
     """
 
     name: str

@@ -1,8 +1,10 @@
 """Statements of a shader program, and :class:`Body`, which builds them in order.
 
-with body.loop("ky", 3) as ky:
-v = body.let("v", load(corner + ivec2(0, ky)))
-body.add_product(total, weight, v)
+A loop that adds up three rows::
+
+    with body.loop("ky", 3) as ky:
+        v = body.let("v", load(corner + ivec2(0, ky)))
+        body.add_products(total, (weight, v))
 """
 
 from __future__ import annotations

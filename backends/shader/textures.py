@@ -31,9 +31,10 @@ class TensorTexture:
         bindings: its texture, or one for each layer from ``first`` on.
         first: the layer that the first binding is.
         offset: layers of an array before the tensor's own.
-        size: the vec2 of width and height, where it is read as a sample if all invocations read.
-        function: what reads an external texture.
-        choosing: returns what reads one of some of the bindings, by the first and the last.
+        size: the vec2 of width and height if the texture may be sampled, else None.
+        function: the function that reads an external texture.
+        choosing: returns a function that reads one of several bindings; its arguments are the first
+            and the last layer to choose from.
         height: of a plane, if the planes lie below each other in one texture.
     """
 
@@ -65,8 +66,9 @@ class TensorTexture:
         Args:
             position: in the map; beside it, what is read is of no use.
             layer: its number.
-            everywhere: all invocations of a draw come here. Sampling is defined only there, as it
-                looks at neighbours; of levels of detail, which they decide on, there is one.
+            everywhere: whether all invocations of a draw execute the read. Only then is sampling
+                defined, because it takes the level of detail from neighbouring invocations, even
+                though the texture has a single level.
             centre: :meth:`centre` of the position, where it is at hand.
             among: the least and the largest number that the layer can be, if known. The program
                 then needs no textures of other layers, if each has its own.

@@ -9,8 +9,8 @@ The words are those of PyTorch's shape environments (``torch.compile(dynamic=Tru
     hint                 its value at the default sizes, those that the build has at first
     guard                a comparison that had to be decided by hints (:mod:`.environment`)
     ShapeEnvironment     the symbols of one compilation, with hints, bounds and guards
-    SymbolicFraction     a dynamic dimension over a number, as exporters compute scales with
-                         (:mod:`.fraction`); what SymFloat is there
+    SymbolicFraction     a dynamic dimension divided by a number, from which exported models compute
+                         scales (:mod:`.fraction`); PyTorch's SymFloat
 
 From a model to a build:
 

@@ -138,7 +138,7 @@ class ShapeEnvironment:
         return found
 
     def is_negative(self, polynomial: Polynomial) -> bool:
-        """Whether a polynomial is negative; if bounds do not tell, guard that it is as by hints."""
+        """Whether a polynomial is negative; if bounds do not tell, hints decide, with a guard."""
         low, high = self.bounds_of(polynomial)
         if high < 0 or low >= 0:
             return high < 0
@@ -166,7 +166,8 @@ class ShapeEnvironment:
         """Guard that a polynomial lies within bounds.
 
         Raises:
-            DynamicDimensionError: for the layer at hand, when no runtime could check that.
+            DynamicDimensionError: if the polynomial has too many terms, or the environment too many
+                guards. The error names the current layer.
         """
         if polynomial.count > MOST_TERMS:
             raise DimensionLimitError(f"a comparison of {polynomial.count:,} terms", MOST_TERMS)

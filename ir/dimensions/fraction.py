@@ -1,13 +1,13 @@
 """Fractions of dynamic dimensions, from which exported models compute other sizes in float32.
 
 A :class:`SymbolicFraction` is an exact fraction; its numerator may be dynamic. float32 may round.
-Operations are allowed only where both give the same result:
+Operations are allowed only where exact and float32 arithmetic give the same result:
 
 - If the denominator is a power of 2 and the numerator has at most 24 bits, float32 holds the
   fraction, and arithmetic is allowed.
-- Any other fraction is rounded, and only floor, ceil and truncation are allowed. They give the same
-  integer: unless it is an integer, a fraction of denominator n differs by at least 1 / n from
-  every integer, and rounding a numerator of fewer than 24 bits changes it by less.
+- float32 rounds any other fraction, so only floor, ceil and truncation are allowed. Their results
+  are the same: a fraction of denominator n that is not an integer differs from every integer by at
+  least 1 / n. If its numerator has at most 24 bits, rounding changes the fraction by less.
 """
 
 from __future__ import annotations

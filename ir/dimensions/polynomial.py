@@ -216,7 +216,7 @@ def reduced(
     Args:
         a: the dividend.
         b: the divisor, which must be positive.
-        positive: whether an atom is, at all sizes: only such are cancelled.
+        positive: whether an atom is positive at all sizes. Only positive atoms are cancelled.
     """
     if not a.terms:
         return a, b
@@ -259,9 +259,9 @@ def exact_quotient(a: Polynomial, b: Polynomial) -> Polynomial | None:
 
 
 def as_remainder(polynomial: Polynomial) -> tuple[Polynomial, int] | None:
-    """Return x and n where a polynomial without constant is x % n, but for x's constant.
+    """Return x and n if a polynomial without a constant is x % n minus the constant of x.
 
-    Of quotients too, whose own are written as one: x / n = y / (m * n) where x = y / m.
+    x may be a quotient y / m: the polynomial then contains x / n as y / (m * n).
     """
     for monomial, factor in polynomial.terms:
         if not (len(monomial) == 1 and factor < 0 and isinstance(monomial[0], Operation)):

@@ -76,9 +76,10 @@ class Access:
         return all(_between_texels(v, self.lane, self.lanes) for v in source.valid)
 
     def along(self, counter: str, load: Load, types: Types, data: Collection[str] = ()) -> bool:
-        """Whether a load, the same for all lanes, walks its operand's own lanes with a counter.
+        """Whether a uniform load walks along its operand's own lanes with a loop counter.
 
-        ``data`` are names whose values are data: what they index is not read so.
+        ``data`` are the bindings whose values are data. The answer is no if one of them is part of
+        the index.
         """
         if len(load.sources) != 1 or load.sources[0].valid:
             return False

@@ -181,9 +181,9 @@ def of_user_shaders(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
     GPUs multiply pairs of 16-bit numbers. Costs are fitted to OpenGL ES, where ``mediump`` leaves
     the choice to the compiler.
 
-    Videos have far more pixels than the default sizes, at which kernels are compared: these may be
-    those of a small picture that the model was exported with. So passes start and compile in a
-    ``VIDEO`` part of their time, and fill the GPU.
+    Kernels are compared at the default sizes, which may be those of a small picture that the model
+    was exported with. Videos have far more pixels. Therefore the times to start and to compile a
+    pass are divided by ``VIDEO``, and each pass is assumed to fill the GPU.
     """
 
     def halved(unit: Unit) -> Unit:

@@ -241,9 +241,10 @@ def entries_share_a_program(node: Node) -> bool:
 
 
 def at_default(node: Node) -> Node:
-    """Return a node with hints for its dynamic dimensions: for what has no influence on results.
+    """Return a node with hints in place of its dynamic dimensions.
 
-    What computes its operands is not looked at, so they stay as they are but for their types.
+    Only for decisions that do not affect results. The operands get types with hints, too; the nodes
+    that compute the operands stay unchanged.
     """
     types = [*(v.type for v in node.inputs), *(r.type for r in node.results)]
     if not any(is_dynamic(s) for t in types for s in t.shape):

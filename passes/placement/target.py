@@ -78,8 +78,8 @@ class Target:
         stores_halos: whether textures of results may hold padding around the map.
         dispatches_draws: whether draws of several render targets become dispatches. These targets
             may also be the pixels of a shuffled map of one plane, or of a block.
-        costs: of each device that kernels are chosen for. Of many, the choice is the least bad for
-            the worst.
+        costs: of each device that kernels are chosen for. With several devices, the choice has the
+            smallest worst-case slowdown (``placement.costs.minimax_cost``).
         products: how 32-bit products of weights are added up. "matrix": a matrix is multiplied by a
             vector first. The others add each product to its sum by itself, which takes one
             instruction where multiply-adds are fused: "vector" sum by sum, "column" column of
