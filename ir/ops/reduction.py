@@ -223,7 +223,7 @@ class Reduce(Op):
 
 @dataclass(frozen=True)
 class PartialReduce(Op):
-    """Reduce elements that are ``blocks`` apart along one axis: a stage of a long :class:`Reduce`.
+    """Reduce every ``blocks``-th element along one axis: a stage of a long :class:`Reduce`.
 
     y[.., j, ..] = the reduction of e[.., j + k*blocks, ..] over all k inside the axis; "mean" is
     the sum times blocks / size, so that the mean over j is the mean of all elements.
