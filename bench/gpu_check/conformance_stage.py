@@ -82,7 +82,11 @@ def section(summary: Mapping[str, Any]) -> str:
     for choice, counts in summary["counts"].items():
         numbers = (str(counts.get(status) or "") for status in STATUSES)
         rows.append((f"`{choice}`" if choice else "nothing", str(sum(counts.values())), *numbers))
-    parts = ["### Conformance", table(("forced", "cases", *STATUSES), rows)]
+    words = (
+        "`compile-time`: the compiler computes the result. "
+        "`broken`: neither right nor refused, such as a crash."
+    )
+    parts = ["### Conformance", words, table(("forced", "cases", *STATUSES), rows)]
     failed = [
         f"- {r['case']} ({r['forced'] or 'nothing forced'}): {reason(r)}" for r in summary["failed"]
     ]

@@ -389,7 +389,10 @@ def test_predictions_decide_on_every_device(device, predicted):
     made, why = paired_with({}, graph, device=device)
     assert made == (least <= cost) == (predicted == "one")
     one, two = (cost_text(target.costs, c) for c in (least, cost))
-    assert why == ("" if made else f"predicted {one} fused, {two} in two passes")
+    slower = f"predicted {one} fused, {two} in two passes"
+    spills = "the fused layers are predicted to spill registers, the separate ones are not"
+    on_some = device == "gles31-mobile"  # on VideoCore
+    assert why == ("" if made else spills if on_some else slower)
 
 
 def test_a_pair_is_made_of_what_cannot_run_alone():
