@@ -128,8 +128,8 @@ def _with_options(
             "(gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
             "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
             "shadergen doctor --save. A list has commas between the profiles. With --target mpv, "
-            "name one family of GPUs: the compiler chooses the stage and the render targets of each "
-            "pass for this family.",
+            "name one family of GPUs: the compiler chooses the stage and the render targets of "
+            "each pass for this family.",
         ),
         click.option(
             "--glsl",
