@@ -106,10 +106,12 @@ def refuse_user_shader(path: Path, *otherwise: str) -> None:
     Raises:
         ShadergenError: SG0301 for a user shader.
     """
+    if not path.is_file():  # a folder; or missing, which is refused where it is read
+        return
     try:
         with path.open("rb") as file:
             start = file.read(START)
-    except OSError:  # a folder; or missing, which is refused where it is read
+    except OSError:
         return
     if HOOK in start:
         raise ShadergenError(

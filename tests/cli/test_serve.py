@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -188,3 +189,10 @@ def test_a_user_shader_is_refused_and_the_command_that_runs_it_is_named(shaderge
     assert refused.err.startswith(f"error[SG0301]: '{shader}' is a user shader, not a build")
     assert f"shadergen run {shader} photo.png" in refused.err
     assert not (tmp_path / "site").exists()
+
+
+def test_a_pipe_in_place_of_a_build_is_not_waited_for(shadergen, tmp_path):
+    pipe = tmp_path / "net.glsl"
+    os.mkfifo(pipe)
+    refused = shadergen("serve", pipe, "-o", tmp_path / "site")
+    assert (refused.code, refused.err[:14]) == (2, "error[SG0502]:")
