@@ -63,7 +63,7 @@ CODES: dict[str, str] = {
     "SG0604": "the GL or WebGPU reported an error, or the context was lost",
     "SG0605": "an array, texture, size or name does not fit the build",
     "SG0606": "a Python package needed for this command is not installed",
-    "SG0607": "a user shader cannot be run: FFmpeg with libplacebo is missing, or it failed",
+    "SG0607": "a user shader cannot be run: FFmpeg with libplacebo is missing or failed",
     # 07: verifying
     "SG0701": "the build's results differ from the reference",
     "SG0702": "the reference implementation cannot run the model",

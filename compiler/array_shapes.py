@@ -95,7 +95,7 @@ def _help(found: Shape, wanted: Sequence[Any], axes: Sequence[int], alone: bool)
         shape = tuple(1 if axis is None else found[axis] for axis in order)
         how = f"give the array the axes of the input: {code}"
         if order in FROM_CHANNELS_LAST:
-            how = f"height x width x channels? transpose the array: {code}"
+            how = f"if the array is height x width x channels, transpose it: {code}"
             how += ", or pass the Pillow image" if alone else ""
     if not _fits(shape, free):
         return ""

@@ -34,7 +34,7 @@ PACKAGES = (
 )
 FEATURES = {  # of WebGPU: what happens without them
     F16: "shaders compute in 32 bits",
-    TIMESTAMPS: "bench and tune time passes by the CPU's clock",
+    TIMESTAMPS: "bench and tune measure GPU passes with the CPU's clock",
 }
 
 
@@ -157,7 +157,7 @@ def _webgpu(adapter: str) -> dict[str, Any]:
     named = [info for info in every if info.matches(adapter)]
     if not named:
         names = ", ".join(dict.fromkeys(info.renderer for info in every))
-        return {"webgpu_problem": f"no adapter is called '{adapter}', but {names}"}
+        return {"webgpu_problem": f"no adapter is called '{adapter}'; there are: {names}"}
     return {"adapters": tuple(map(_adapter, named))}
 
 

@@ -143,7 +143,7 @@ def estimate(data: Mapping[str, Any], gpus: Mapping[str, Gpu]) -> tuple[FrameEst
     if not all(map(_is_counted, data["passes"])):
         raise ShadergenError(
             "SG0301",
-            "--device needs a build with counts of its work",
+            "--device needs counts of operations and bytes, which this build lacks",
             why=f"this build has schedule format {data['version']}; 5.3 added the counts",
             help="compile the model again, or inspect the model",
         )

@@ -161,11 +161,11 @@ def _integers(
     count = f"{differing:,} of {wanted.size:,} {'integers' if pick is None else 'indices'} differ"
     said = f"output '{error.name}': {count}"
     if tied:
-        said += f": ties within {tolerance:g}"
+        said += f", but only where scores are equal within {tolerance:g}"
     else:
         behind = scores_behind(output.value)
         why = "; rounding can decide between nearly equal values"
         if pick is not None:
-            why = f", and ties within {tolerance:g} do not explain all of them"
+            why = f", and scores equal within {tolerance:g} do not explain all of them"
         said += why + f"; compare the values before this output: --outputs {behind}" * bool(behind)
     return replace(error, differing=differing, tied=tied), said

@@ -148,7 +148,8 @@ def networks_of(builds: Sequence[Path], labels: Sequence[str] = ()) -> list[dict
         refuse_user_shader(
             folder,
             "compile the model with --device webgl2-min,webgpu",
-            f"players run user shaders, and: shadergen run {folder} photo.png -o out.png",
+            "run the user shader in a video player, or: "
+            f"shadergen run {folder} photo.png -o out.png",
         )
         build = load(folder)
         variants = [load(folder, variant=name) for name in build.variants]

@@ -161,7 +161,7 @@ def _family(options: Options) -> str:
         raise ShadergenError(
             "SG0301",
             f"--device {options.device} is not supported with --target mpv",
-            why="user shaders are compiled for families of GPUs, and this profile is none",
+            why="user shaders are compiled for a family of GPUs, which this profile is not",
             supported=", ".join(FAMILIES),
             help="omit --device for a file that runs on all GPUs",
         )

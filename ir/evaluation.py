@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError, count, did_you_mean
 from .expr import Call, Num, Var, substitute, walk
 from .formulas import FORMULAS
 from .primitives import FLOAT_FUNCTIONS, PRIMITIVES
@@ -27,13 +27,10 @@ def bind(definition: Definition, args: tuple[Expr, ...]) -> dict[str, Expr]:
     Raises:
         ShadergenError: SG0303 for too few or too many arguments.
     """
-    required = len(definition.required)
-    if not required <= len(args) <= len(definition.parameters):
-        raise ShadergenError(
-            "SG0303",
-            f"{definition.name}() takes {required} to {len(definition.parameters)} arguments, "
-            f"not {len(args)}",
-        )
+    least, most = len(definition.required), len(definition.parameters)
+    if not least <= len(args) <= most:
+        takes = f"{least} to " * (least < most) + count(most, "argument")
+        raise ShadergenError("SG0303", f"{definition.name}() takes {takes}, not {len(args)}")
     bound = dict(zip((name for name, _ in definition.parameters), args, strict=False))
     for name, default in definition.parameters[len(args) :]:
         bound[name] = Num(float(default))
@@ -54,7 +51,7 @@ def check(expr: Expr) -> None:
             if len(e.args) != PRIMITIVES[e.function].arity:
                 raise ShadergenError(
                     "SG0303",
-                    f"{e.function}() takes {PRIMITIVES[e.function].arity} arguments, "
+                    f"{e.function}() takes {count(PRIMITIVES[e.function].arity, 'argument')}, "
                     f"not {len(e.args)}",
                 )
         elif e.function in FORMULAS:

@@ -168,7 +168,9 @@ def resample_cubic(
     """
     size = x.shape[axis]
     if not ResizeLinear.takes(size, out, step):
-        raise DynamicDimensionError("a cubic resize whose positions float32 cannot hold exactly")
+        raise DynamicDimensionError(
+            "a cubic resize with positions that float32 cannot hold exactly"
+        )
     p, q, r = step
 
     def computed(text: str, *operands: Value, whole: bool = False, **known: float) -> Value:

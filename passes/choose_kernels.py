@@ -127,7 +127,8 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
         why = "measured " if found.measured else "predicted "
         why += cost_text(target.costs, cost, found.measured)
         if len(allowed.costs) > 1:
-            why += f", the lowest of {len(allowed.costs)} candidates"
+            lowest = "the lowest" if (cost, choice) == alike[0] else "close to the lowest"
+            why += f", {lowest} of {len(allowed.costs)} candidates"
         elif len(found.costs) == 1 and not cost:
             why = "the only choice"
         if allowed.costs[0] != found.costs[0]:

@@ -199,8 +199,9 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
                 table["format"] not in TABLES
                 or max(table["width"], table["height"]) > LARGEST_TABLE
             ):
-                size = f"{table['width']}x{table['height']} {table['format']}"
-                why = f"it reads the table '{table['name']}' of {size} from a texture"
+                size = f"{table['width']}x{table['height']} texels of {table['format']}"
+                most = f"{LARGEST_TABLE}x{LARGEST_TABLE} of {' or '.join(TABLES)}"
+                why = f"it reads the table '{table['name']}' of {size}, tables may have {most}"
                 raise _refusal(layer, why)
 
 

@@ -151,8 +151,8 @@ def section(summary: Mapping[str, Any]) -> str:
 def _words(summary: Mapping[str, Any]) -> str:
     words = (
         "A whole frame by the processor's clock, and in brackets the sum of its passes. "
-        f"Medians of up to {FRAMES} frames. `{OWN}`: the build for the GPU's family, which the "
-        "second table describes; its rates are those of the passes."
+        f"Medians of up to {FRAMES} frames. `{OWN}`: the build for the GPU's family. The "
+        "second table describes this build; its GFLOP/s follow from the time of the passes."
     )
     ceilings = summary["ceilings"]
     if ceilings:

@@ -128,4 +128,4 @@ def _problems(records: Sequence[Record], names: Sequence[str]) -> Iterator[tuple
             if problem:
                 where.setdefault(problem, []).append(r["network"])
         for problem, found in where.items():
-            yield f"{name}, {', '.join(found)}", problem
+            yield f"{name} ({'; '.join(found)})", problem

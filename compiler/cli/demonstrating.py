@@ -67,7 +67,8 @@ def _print_result(result: Demonstration, output: Path) -> None:
         f"  bicubic  {bicubic:.2f} dB",
         f"  network  {bicubic + gain:.2f} dB ({gain:+.2f} dB)",
         "",
-        f"{result.picture}: details of half size, bicubic, network and original",
+        f"{result.picture}: the same details in four versions: half size, bicubic, network, "
+        "original",
         f"{output / 'build'}: the shaders and schedule.json",
         "",
         "Your own picture:",

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..debugging.pixels import Pixel
 
 LARGEST_HALF = 65504.0  # as ir.types has it, which imports numpy
+SHARING_IS_WRONG = (
+    "outputs are right if each tensor has its own texture: texture sharing is at fault"
+)
 
 
 def print_layers(found: Layers, reference_matches: bool) -> None:
@@ -37,7 +40,9 @@ def print_layers(found: Layers, reference_matches: bool) -> None:
     if found.fused:
         echo(fused_line(found.fused))
     if found.without:
-        echo(f"no GPU pass computes (constants and data movement): {few(list(found.without))}")
+        echo(
+            f"computed without GPU passes (constants and data movement): {few(list(found.without))}"
+        )
     echo(*lines_of(found, reference_matches))
 
 
@@ -57,11 +62,11 @@ def lines_of(found: Layers, reference_matches: bool) -> list[str]:
         tensors = count(len(found.tensors), "stored tensor")
         lines = [f"{tensors} {'match' if len(found.tensors) > 1 else 'matches'} the interpreter"]
         if found.shared_wrongly:
-            lines.append("the outputs are wrong only if tensors share textures")
+            lines.append(SHARING_IS_WRONG)
         elif not reference_matches:
             lines.append(
                 "the shaders are right, but the compiled graph differs from the reference: "
-                "--bisect finds the compiler's pass"
+                "--bisect names the compiler pass at fault"
             )
         return lines
     of = f" (layers {', '.join(first.layers)})" * (len(first.layers) > 1)
@@ -74,8 +79,8 @@ def lines_of(found: Layers, reference_matches: bool) -> list[str]:
         )
     elif found.alone.ok:
         lines.append(
-            "  its GPU passes are right if their inputs are right (error "
-            f"{found.alone.max_error:.3g}): errors of the tensors before it add up"
+            "  run alone on exact inputs, its GPU passes are right (error "
+            f"{found.alone.max_error:.3g}): errors of earlier tensors add up"
         )
     else:
         lines.append("  its GPU passes are wrong even if their inputs are right")
@@ -153,7 +158,7 @@ def _causes(found: Bisection) -> list[str]:
             names = few([f"{t.name} ({t.kernel})" for t in found.kernels[1:]])
             lines.append(f"  wrong as well: {names}")
     if found.shared_wrongly:
-        lines.append("the outputs are wrong only if tensors share textures")
+        lines.append(SHARING_IS_WRONG)
     if not lines:
         lines.append(
             "graph and GPU passes are right, each within its bound: their errors add up, or a pass "

@@ -157,8 +157,8 @@ def _with_options(
             "--calibrate",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Typical pictures or arrays for --precision auto, which then also uses fp16 "
-            "where values of layers leave headroom on these inputs.",
+            help="Typical pictures or arrays: --precision auto then also uses fp16 in layers whose "
+            "values on these inputs stay within half of the fp16 range.",
         ),
         click.option(
             "--textures",

@@ -129,12 +129,12 @@ def detect(
     if (corners[sure, 2:] < corners[sure, :2]).any():
         raise ShadergenError(
             "SG0605",
-            f"the boxes '{detector.boxes}' are not corners",
-            why=f"as {order}, some would have negative sizes",
+            f"the numbers in '{detector.boxes}' are not corners of boxes",
+            why=f"read as {order}, some boxes have negative sizes",
             help="use .npz files for input and output",
         )
     shares = not sure.size or corners[sure].max() <= SHARES
-    unit = "shares of the sides" if shares else f"pixels of {size[0]}x{size[1]}"
+    unit = "fractions of height and width" if shares else f"pixels of {size[0]}x{size[1]}"
     sides = np.array(picture.size[::-1] * 2, np.float64)
     corners = corners * (sides if shares else sides / np.array(size[::-1] * 2))
     found = []

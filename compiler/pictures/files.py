@@ -134,7 +134,7 @@ def _check_output(kind: str, output: Path | None) -> None:
     if kind == "category" and output is not None:
         raise ShadergenError(
             "SG0301",
-            f"'{output}': the network classifies pictures, which gives no picture",
+            f"'{output}' cannot be written: the network gives classes, not a picture",
             help="omit -o to print the best classes, or name an .npz file for the scores",
         )
     if kind != "category" and output is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, count
 from .picture import resized, to_pixels
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def check_labels(labels: Sequence[str], kind: str, depth: int) -> None:
         raise ShadergenError(
             "SG0301",
             "--labels is for networks with classes",
-            why=f"the output has {depth} numbers for each pixel, which is a picture",
+            why=f"the output has {count(depth, 'number')} for each pixel, so it is read as a "
+            "picture",
             help=f"omit --labels, or give {depth} labels if these numbers are scores",
         )
     if kind != "classes" and len(labels) != depth:

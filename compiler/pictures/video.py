@@ -82,7 +82,7 @@ def run_video(
         except (av.FFmpegError, ValueError) as error:  # such as sound of another format
             raise ShadergenError(
                 "SG0501",
-                f"cannot make '{output}' of '{source}'",
+                f"cannot make '{output}' from '{source}'",
                 why=reason(error),
                 help="name a .mkv file, which takes every format of sound",
             ) from None

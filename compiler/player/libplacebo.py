@@ -37,7 +37,7 @@ LACKS = (
     ("Device creation failed", "it finds no Vulkan driver", INSTALL),
     (
         "'PARAM",
-        "its libplacebo is older than //!PARAM (5.233)",
+        "its libplacebo is older than 5.233, the first version with //!PARAM",
         "compile with --strength in place of --live-strength",
     ),
 )

@@ -57,7 +57,7 @@ class Outline:
     def notes(self) -> tuple[str, ...]:
         """What to say of passes that do not run."""
         idle = self.all_passes - self.passes
-        why = "; ".join(self.unmet)
+        why = f"whose condition (//!WHEN) is false: {'; '.join(self.unmet)}"
         return (f"not run: {idle} of {passes_text(self.all_passes)}, {why}",) * (idle > 0)
 
 

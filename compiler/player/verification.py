@@ -103,8 +103,9 @@ def verify_user_shader(
     result = expected.outputs[made.name]
     wanted = to_pixels(np.asarray(result, np.float64), own.row, own.column)
     if wanted.shape != shown.shape:
-        sizes = [f"{each.shape[0]}x{each.shape[1]}" for each in (frame, shown, wanted)]
-        raise _other(shader, f"from {sizes[0]}, it makes {sizes[1]}, but the model {sizes[2]}")
+        given, ours, theirs = (f"{a.shape[0]}x{a.shape[1]}" for a in (frame, shown, wanted))
+        why = f"a picture of {given} becomes {ours} with the shader, {theirs} with the model"
+        raise _other(shader, why)
     share = _strength(text)
     if share != 1:
         wanted = share * wanted + (1 - share) * exact

@@ -197,7 +197,7 @@ def _frames(command: Sequence[str], folder: str, source: Path, output: Path) -> 
             last = text.strip().splitlines()[-1:] or [f"FFmpeg ends with status {code}"]
             raise ShadergenError(
                 "SG0501",
-                f"cannot make '{output}' of '{source}'",
+                f"cannot make '{output}' from '{source}'",
                 why=re.sub(r"^\[.*?\] ", "", last[0]),
                 help="name a .mkv file, which takes every format of sound",
             )

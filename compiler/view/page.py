@@ -139,7 +139,7 @@ def _notes(t: Shown) -> list[str]:
         notes.append(f"{t.not_finite:,} numbers are infinite or NaN")
     if t.constant:
         channels = few(list(map(str, t.constant)))
-        notes.append(f"{count(len(t.constant), 'map')} of one number each: {channels}")
+        notes.append(f"{count(len(t.constant), 'constant map')}: {channels}")
     if t.averaged > 1:
         notes.append(f"a pixel is the mean of {t.averaged}x{t.averaged} numbers")
     return notes

@@ -309,7 +309,7 @@ class Runner:
                 "the GL context was lost: the GPU was reset",
                 help="close the runner, make a new context and a new runner",
             )
-        check_errors(self._gl, "frames are drawn, or by the application since the last check")
+        check_errors(self._gl, "frames are drawn or the application calls GL")
 
     # last
 

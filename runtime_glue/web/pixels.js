@@ -59,7 +59,7 @@ export function checkPicture(source, { width, height }) {
   if (columns === width && rows === height) return;
   const found = columns
     ? `the picture is ${rows}x${columns},`
-    : "the source has no size (not a picture, or not loaded yet):";
+    : "the source has no size (not a picture, or not loaded yet),";
   throw new ShadergenError("SG0605", `${found} the build takes ${height}x${width}`, {
     help: "draw it to a canvas of that size, or resize() a build compiled with --input-size dynamic",
   });

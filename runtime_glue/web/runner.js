@@ -277,7 +277,7 @@ export class Runner {
   /** Throw what GL has to report since the last check, SG0604. */
   check() {
     this.#ready();
-    checkErrors(this.gl, "frames are drawn, or by the application since the last check");
+    checkErrors(this.gl, "frames are drawn or the application calls GL");
   }
 
   // last

@@ -140,7 +140,7 @@ def test_what_a_profile_needs_and_the_adapter_lacks_is_named(monkeypatch, shader
     assert one.profiles["webgpu-f16"] == (half, drawing, units)
     rows = dict(one.rows())
     assert rows["--device webgpu"] == f"no: lacks {drawing}; {units}"
-    assert rows["timestamp-query"] == "no: bench and tune time passes by the CPU's clock"
+    assert rows["timestamp-query"] == "no: bench and tune measure GPU passes with the CPU's clock"
     printed = shadergen("doctor", "--runtime", "webgpu").out
     assert all(word in printed for word in ("Poor", info.renderer, "timestamp-query"))
     assert "OpenGL ES" not in printed
@@ -151,7 +151,7 @@ def test_what_a_profile_needs_and_the_adapter_lacks_is_named(monkeypatch, shader
 def test_an_adapter_of_another_name_is_told(monkeypatch):
     webgpu_context()
     assert examine("webgpu", "nothing like it").webgpu_problem.startswith(
-        "no adapter is called 'nothing like it', but "
+        "no adapter is called 'nothing like it'; there are: "
     )
 
 

@@ -100,7 +100,7 @@ def test_a_build_of_an_earlier_version_is_inspected_but_not_estimated(shadergen,
     assert shadergen("inspect", old).out == shadergen("inspect", build).out
     ran = shadergen("inspect", old, "--device", "nvidia")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("error[SG0301]: --device needs a build with counts of its work")
+    assert ran.err.startswith("error[SG0301]: --device needs counts of operations and bytes")
     assert f"--> {old}" in ran.err
 
 

@@ -264,7 +264,7 @@ def test_a_build_of_an_earlier_version_has_no_estimates(report, shadergen, build
     (old / "schedule.json").write_text(json.dumps(schedule))
     assert "no estimates: this build has schedule format 5.2" in report(old).text
     ran = shadergen("report", old, "--device", "nvidia", "-o", tmp_path / "r.html")
-    assert ran.err.startswith("error[SG0301]: --device needs a build with counts of its work")
+    assert ran.err.startswith("error[SG0301]: --device needs counts of operations and bytes")
 
 
 def test_a_user_shader_is_refused_by_name(shadergen, tmp_path):

@@ -466,7 +466,7 @@ def test_classifiers_print_the_best_classes_of_the_resized_picture(tmp_path: Pat
     assert [name for name, _ in best] == ["abcdefgh"[k] for k in np.argsort(-scores)[:5]]
     assert best[0][1] == pytest.approx(scores.max(), abs=1e-4)
     assert made(run).notes == ("the picture of 50x60 was resized to the network's 24x32",)
-    assert "classifies pictures" in refused(run_file, build, source, tmp_path / "o.png").what
+    assert "the network gives classes" in refused(run_file, build, source, tmp_path / "o.png").what
 
 
 # detectors
@@ -509,7 +509,7 @@ def test_boxes_of_tensorflow_are_shares_with_rows_first(tmp_path: Path) -> None:
     source = saved(tmp_path / "in.png", np.full((48, 96, 3), 7, np.uint8))
     run = run_file(build, source, None)
     assert made(run).boxes[0].corners == pytest.approx((12, 12, 60, 24), abs=1e-3)
-    assert "y1, x1, y2, x2, in shares" in made(run).notes[1]
+    assert "y1, x1, y2, x2, in fractions" in made(run).notes[1]
 
 
 def test_boxes_of_another_form_are_refused(tmp_path: Path) -> None:
@@ -517,7 +517,7 @@ def test_boxes_of_another_form_are_refused(tmp_path: Path) -> None:
     sizes = np.array([[[20, 10, 3, 4], [4, 6, 20, 13]]])  # centres and sizes
     build = build_of(detector(sizes, SURE[:, :2]), tmp_path)
     error = refused(run_file, build, source, tmp_path / "out.png")
-    assert error.what == "the boxes 'boxes' are not corners"
+    assert error.what == "the numbers in 'boxes' are not corners of boxes"
     build = build_of(detector(CORNERS, np.ones((1, 3))), tmp_path)
     error = refused(run_file, build, source, tmp_path / "out.png")
     assert error.what == "cannot identify the scores of the boxes 'boxes'"

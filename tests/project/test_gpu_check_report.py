@@ -109,7 +109,7 @@ def test_missing_programs_are_named_once() -> None:
     text = as_section(device(peers=[peer_stage.record_of(result) for result in found]))
     assert "| A | 2.00 (1.00) | – |" in text
     assert text.count("ncnn is not installed") == 1
-    assert "- ncnn, A, B: the package ncnn is not installed" in text
+    assert "- ncnn (A; B): the package ncnn is not installed" in text
 
 
 def test_predictions_are_listed_by_network_with_what_was_not_measured() -> None:

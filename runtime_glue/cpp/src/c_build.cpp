@@ -24,7 +24,8 @@ bool check_index(const shadergen_build* build, const char* kind, std::size_t ind
         return false;
     }
     if (index < count) return true;
-    return fail(error, "SG0605", "the build has {} {}, and no number {}", {count, kind, index});
+    return fail(error, "SG0605", "index {} is out of range: the build has {} {}",
+                {index, count, kind});
 }
 
 bool give_port(const PortInfo& port, shadergen_port_info* info, Error& error) {

@@ -55,7 +55,7 @@ private:
         locate(error_, "{}: line {}, column {}",
                {schedule_file, static_cast<std::int64_t>(line), at_ - (read.rfind('\n') + 1) + 1});
         return fail(error_, "SG0503",
-                    at_ < content_.size() ? "{} is not JSON: this is not expected here"
+                    at_ < content_.size() ? "{} is not JSON: unexpected character"
                                           : "{} is not JSON: it ends too early",
                     {schedule_file});
     }

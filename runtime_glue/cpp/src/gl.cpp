@@ -34,7 +34,7 @@ bool GL::load(GetProcAddress find, Error& error) {
         std::memcpy(reinterpret_cast<char*>(this) + i * sizeof function, &function,
                     sizeof function);
         if (function || i >= always) continue;
-        error.help = "give the get_proc_address of a current context, of OpenGL ES 3 or 4.3";
+        error.help = "give the get_proc_address of a current OpenGL ES 3 or OpenGL 4.3 context";
         return fail(error, "SG0601", "the GL has no function {}", {name});
     }
     return true;

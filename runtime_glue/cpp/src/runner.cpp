@@ -291,7 +291,7 @@ Error Runner::check() {
         error.help = "abandon the runner, make a new context and a new runner";
         fail(error, "SG0604", "the GL context was lost: the GPU was reset", {});
     } else {
-        check_errors(p.gl, error, "frames are drawn, or by the application since the last check");
+        check_errors(p.gl, error, "frames are drawn or the application calls GL");
     }
     return error;
 }

@@ -55,6 +55,6 @@ export function checkRequirements({ features, limits }, { requires }) {
   if (!missing.length) return;
   throw new ShadergenError("SG0602", `this WebGPU lacks ${missing[0]}`, {
     why: missing.slice(1).map((m) => `the build also requires ${m}`).join("\n"),
-    help: "compile the model with --device webgpu; requestDevice() asks for all that there is",
+    help: "compile with --device webgpu, or use requestDevice(), which requests the adapter's limits",
   });
 }

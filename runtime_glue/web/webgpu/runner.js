@@ -150,7 +150,7 @@ export class Runner {
     else if (texture.dimension !== "2d" || texture.sampleCount !== 1) {
       wrong = "takes a GPUTexture of dimension 2d with one sample";
     } else if (!(texture.usage & use)) {
-      wrong = "takes a GPUTexture of another usage: inputs are bound, outputs drawn or stored to";
+      wrong = "takes a GPUTexture with usage TEXTURE_BINDING (inputs), RENDER_ATTACHMENT or STORAGE_BINDING (outputs)";
     } else if (!/float|unorm/.test(texture.format)) wrong = `takes floats, not ${texture.format}`;
     else if (stored && texture.format !== nameOf(t)) {
       wrong = `takes a GPUTexture of format ${nameOf(t)}, not ${texture.format}`;
@@ -188,7 +188,7 @@ export class Runner {
       const wanted = pictureOf(port, texture);
       const [low, high] = port.range ?? [0, 1];
       if (low > 0 || high < 1) {
-        throw new ShadergenError("SG0605", `the input '${port.name}' takes ${low} to ${high}, not 0 to 1`);
+        throw new ShadergenError("SG0605", `the input '${port.name}' takes ${low} to ${high}, a picture has 0 to 1`);
       }
       this.#made.pictures.take(source, wanted, this.#own(port, sized));
       this.#pictured = wanted.channels === 1 ? port.name : null;

@@ -236,7 +236,7 @@ FACT(nulls_are_refused_by_name) {
     REFUSED(shadergen_build_get_input(NULL, 0, &port, &error), 605, "the build is NULL");
     REFUSED(shadergen_build_get_input(build, 0, NULL, &error), 605, "shadergen_port_info is NULL");
     REFUSED(shadergen_build_get_stats(build, NULL, &error), 605, "shadergen_build_stats is NULL");
-    REFUSED(shadergen_build_get_output(build, 4, &port, &error), 605, "4 outputs, and no number 4");
+    REFUSED(shadergen_build_get_output(build, 4, &port, &error), 605, "index 4 is out of range: the build has 4 outputs");
     CHECK(shadergen_runner_build(NULL) == NULL && shadergen_timings(NULL, NULL, 0) == 0);
     CHECK(!*shadergen_build_model(NULL) && !shadergen_build_sizes(NULL) && !shadergen_build_sizes(build));
     shadergen_build_destroy(NULL);

@@ -164,7 +164,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
     ("build", "call", "says"),  # p is a runner of the build
     [
         ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2x2, the build takes 5x7"),
-        ("rgb", "p.run('cat.png')", "(not a picture, or not loaded yet): the build takes 5x7"),
+        ("rgb", "p.run('cat.png')", "(not a picture, or not loaded yet), the build takes 5x7"),
         ("rgb", "p.run()", "the input 'x' has no texture"),
         ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
         ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),

@@ -239,17 +239,17 @@ def test_timings_are_of_every_pass_or_none(features: Any) -> None:
     ("build", "call", "says"),  # p is a runner of the build
     [
         ("rgb", "p.run(g.imageData(Array(16), 2, 2))", "the picture is 2x2, the build takes 5x7"),
-        ("rgb", "p.run('cat.png')", "(not a picture, or not loaded yet): the build takes 5x7"),
+        ("rgb", "p.run('cat.png')", "(not a picture, or not loaded yet), the build takes 5x7"),
         ("rgb", "p.run()", "the input 'x' has no texture"),
         ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
         ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),
         ("half", "p.upload('x', new Float32Array(105).fill(65520))", "the array holds 65520"),
-        ("narrow", "p.run(g.imageData(Array(140), 7, 5))", "takes 0 to 0.5, not 0 to 1"),
+        ("narrow", "p.run(g.imageData(Array(140), 7, 5))", "takes 0 to 0.5, a picture has 0 to 1"),
         ("matrix", "p.run(g.imageData(Array(168), 7, 6))", "of shape [6, 7] is not a picture"),
         ("pair", "p.run(g.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),
         ("rgb", "p.bindInput('x', 7)", "'x' takes a GPUTexture of 7x5x1"),
-        ("rgb", "p.bindOutput('y', g.texture(p.device, 'rgba8unorm', 7, 5, 4))", "another usage"),
+        ("rgb", "p.bindOutput('y', g.texture(p.device, 'rgba8unorm', 7, 5, 4))", "with usage"),
         ("rgb", "p.bindOutput('y', g.texture(p.device, 'rgba32uint', 7, 5))", "not rgba32uint"),
         (
             "rgb",

@@ -48,7 +48,10 @@ def test_a_false_condition_is_named_with_its_sizes(when, why):
 def test_passes_that_do_not_run_are_counted():
     found = outline(shader("", "//!WHEN HOOKED.w 100 >"), (37, 61))
     assert (found.passes, found.all_passes) == (1, 2)
-    assert found.notes == ("not run: 1 of 2 GPU passes, HOOKED.w > 100 (HOOKED.w is 61)",)
+    assert found.notes == (
+        "not run: 1 of 2 GPU passes, whose condition (//!WHEN) is false: HOOKED.w > 100 "
+        "(HOOKED.w is 61)",
+    )
 
 
 def test_a_stage_that_exists_only_where_the_player_scales_is_refused():

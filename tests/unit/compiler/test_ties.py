@@ -73,7 +73,7 @@ def test_indices_that_differ_only_in_ties_pass(tmp_path: Path, kind: str) -> Non
     assert report.ok
     said = f"output 'y': {report.outputs[0].differing:,} of "
     assert report.note.startswith(said)
-    assert report.note.endswith(" indices differ: ties within 0.0001")
+    assert report.note.endswith(" indices differ, but only where scores are equal within 0.0001")
 
 
 @pytest.mark.gl
@@ -96,7 +96,7 @@ def test_indices_of_other_scores_fail_with_the_scores_to_look_at(
     altered(monkeypatch, lambda y: (y + 1) % 5)
     report = verify_model(write(tmp_path, proto), Options(precision="mediump"))
     assert not report.ok
-    assert report.note.startswith("output 'y': 1,000 of 1,000 indices differ, and ties within")
+    assert report.note.startswith("output 'y': 1,000 of 1,000 indices differ, and scores equal")
     assert report.note.endswith("; compare the values before this output: --outputs scores")
 
 

@@ -305,9 +305,9 @@ def test_text_that_is_no_expression_is_refused(text, found):
         ("sigmoit(x)", "did you mean 'sigmoid'?"),
         ("RELU(x)", "did you mean 'relu'?"),
         ("zzz(x)", "docs/expressions.md"),
-        ("relu(x, 1)", "relu() takes 1 to 1 arguments, not 2"),
+        ("relu(x, 1)", "relu() takes 1 argument, not 2"),
         ("leaky_relu()", "leaky_relu() takes 1 to 2 arguments, not 0"),
-        ("exp(x, x)", "exp() takes 1 arguments, not 2"),
+        ("exp(x, x)", "exp() takes 1 argument, not 2"),
     ],
 )
 def test_calls_of_nothing_known_are_refused(text, says):

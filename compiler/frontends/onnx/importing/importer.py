@@ -14,6 +14,7 @@ from onnx.onnx_ml_pb2 import AttributeProto
 from .....errors import ShadergenError, did_you_mean, require_inputs
 from .....ir.dimensions import DynamicDimensionError, at_layer
 from .....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
+from .....ir.ops.base import shape_text
 from .....ir.types import MAP_RANK
 from ....definitions import find, instantiate
 from ...request import ValueNeededError
@@ -323,7 +324,8 @@ def _output(name: str, item: Item | None, declared: int) -> Output:
     tensor = item.tensor if isinstance(item, Narrow) else item
     value: Value = tensor.operand if isinstance(tensor, Known) else tensor
     if value.type.is_empty:
-        raise ShadergenError("SG0206", f"output '{name}' is empty", why=f"it is {value.type}")
+        shape = shape_text(value.type.shape)
+        raise ShadergenError("SG0206", f"output '{name}' is empty", why=f"its shape is {shape}")
     return Output(name, value, Port.plain(value.type.rank))
 
 
