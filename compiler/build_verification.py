@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .runtimes import Build
 
 SAME_OPTIONS = (
-    "repeat the options of compile that change what the model computes (--inputs, --outputs, "
-    "--input-value, --preprocess, --define, --zero-guard): a build does not keep them"
+    "give verify the same --inputs, --outputs, --input-value, --preprocess, --define and "
+    "--zero-guard as compile; builds and user shaders do not record these options"
 )
 
 
@@ -127,7 +127,7 @@ def _other_model(
 ) -> ShadergenError:
     """Return the error of a build that was not made of the model, by inputs or by outputs."""
     ours, theirs = sorted(names), sorted(own)
-    why = f"the build has the {kind}{'s' * (len(ours) > 1)} {few(ours)}, the model "
+    why = f"the build has the {kind}{'s' * (len(ours) > 1)} {few(ours)}; the model "
     return ShadergenError(
         "SG0605",
         f"'{folder}' is not a build of this model",

@@ -140,7 +140,10 @@ def _import(
             if options.luma is None and len(dynamic.images) > 1:
                 error.help = LUMA_OPTION
         if error.code == "SG0207" and options.package == "mpv":
-            error.help = "videos have any size: replace this layer, or end before it with --outputs"
+            error.help = (
+                "videos have any size: replace this layer, or end the model before this layer "
+                "with --outputs"
+            )
         raise
     if options.package == "mpv":
         check_graph(graph, options.luma)

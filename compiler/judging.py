@@ -26,11 +26,11 @@ UNORM8_STEP = 0.5 / 255
 ROUNDED = {  # tolerance and note, by the format of weights
     "float16": (
         TOLERANCES["mediump"],
-        "weights are rounded to 16 bits, so errors are accepted as with --precision mediump",
+        "weights are rounded to 16 bits, so the error bound is that of --precision mediump",
     ),
     "int8": (1e-1, "weights are rounded to 8 bits, so larger errors are accepted"),
 }
-HALF_NOTE = "the reference computes in 16 bits, so errors are accepted as with --precision mediump"
+HALF_NOTE = "the reference computes in 16 bits, so the error bound is that of --precision mediump"
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,6 @@ def _integers(
         behind = scores_behind(output.value)
         why = "; rounding can decide between nearly equal values"
         if pick is not None:
-            why = f", and scores equal within {tolerance:g} do not explain all of them"
+            why = f"; near-equal scores (within {tolerance:g}) do not explain all these differences"
         said += why + f"; compare the values before this output: --outputs {behind}" * bool(behind)
     return replace(error, differing=differing, tied=tied), said

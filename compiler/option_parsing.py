@@ -95,8 +95,8 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
                 f"--input-size {text} is not a size",
                 supported="HxW, or the whole shape; name=HxW with several inputs; dynamic or "
                 "dynamic:HxW, without a name",
-                help="dynamic takes no name: it applies to all images that declare the same size; "
-                "name=HxW fixes one of them"
+                help="dynamic takes no name: it applies to the first image input and to all image "
+                "inputs of the same declared size; name=HxW fixes one input"
                 if is_dynamic
                 else "for example --input-size 360x640",
             )

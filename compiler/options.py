@@ -237,7 +237,7 @@ class Options:
         """Refuse options that are for OpenGL ES."""
         where = f"--device {self.device} is WebGPU"
         if self.glsl is not None:
-            raise invalid("glsl", self.glsl, "nothing", f"{where}, whose shaders are WGSL")
+            raise invalid("glsl", self.glsl, "", f"omit --glsl: {where}, whose shaders are WGSL")
         if self.fetch not in ("auto", "texel", "sample"):
             raise invalid("fetch", self.fetch, "texel, sample", f"{where}, which reads no images")
         if self.embed is not None:

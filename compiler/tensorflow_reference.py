@@ -124,8 +124,8 @@ def by_name(what: str, theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
         return list(ours)
     if sorted(theirs) != sorted(ours):
         raise ValueError(
-            f"TensorFlow names the {what} {', '.join(theirs)}, the build names them "
-            f"{', '.join(ours)}: their order is ambiguous"
+            f"the {what} are called {', '.join(theirs)} in TensorFlow but {', '.join(ours)} in "
+            "the build: their order is ambiguous"
         )
     return list(theirs)
 

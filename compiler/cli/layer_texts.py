@@ -161,8 +161,8 @@ def _causes(found: Bisection) -> list[str]:
         lines.append(SHARING_IS_WRONG)
     if not lines:
         lines.append(
-            "graph and GPU passes are right, each within its bound: their errors add up, or a pass "
-            "reads a texture too early"
+            "the compiled graph and each GPU pass are right within their error bounds: either the "
+            "errors add up, or a pass reads a texture too early"
         )
     return lines
 

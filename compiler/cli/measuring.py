@@ -131,8 +131,8 @@ def _bench_user_shaders(
             raise ShadergenError(
                 "SG0301",
                 f"'{other}' is neither a user shader (.glsl) nor a build",
-                why="bench makes its own frames",
-                help="--size HxW sets their size",
+                why="bench takes only builds and user shaders; the frames are generated",
+                help="--size HxW sets the size of the frames",
             )
         raise ShadergenError(
             "SG0301",
@@ -143,7 +143,7 @@ def _bench_user_shaders(
         raise ShadergenError(
             "SG0301",
             f"--json {json_file} is not supported with user shaders",
-            supported="--json -, which prints",
+            supported="--json -, which prints the JSON",
         )
     with progress_line() as progress:
         budget = SECONDS if seconds is None else seconds

@@ -86,8 +86,8 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 )
 @runtime_options(
     "auto: what --device asks for; without --device, the first one installed. With several "
-    "devices, only the builds for this runtime are verified. webgpu without --device means "
-    "--device webgpu."
+    "devices, gles or webgpu verifies only the builds for that runtime. webgpu without --device "
+    "means --device webgpu."
 )
 @click.option(
     "--layers",

@@ -98,6 +98,7 @@ class ValueNeededError(ShadergenError):
         super().__init__(
             code,
             what,
-            why=why or (f"computed from input{'s' * (len(inputs) > 1)} {names}" if inputs else ""),
+            why=why
+            or (f"it is computed from input{'s' * (len(inputs) > 1)} {names}" if inputs else ""),
             help=f"if {constant}, compile with {examples}" if few else "",
         )

@@ -271,9 +271,9 @@ class PictureNetwork:
             own = plan.rows.size, plan.columns.size
             to = own[0] + extended[0], own[1] + extended[1]
             changes.append(
-                f"the last pixels of {own[0]}x{own[1]} were repeated to {to[0]}x{to[1]}, the "
-                "build's size, and the result was cropped; near the repeated pixels, a build for "
-                f"{own[0]}x{own[1]} may give another result"
+                f"the picture of {own[0]}x{own[1]} was padded to {to[0]}x{to[1]}, the build's "
+                "size, with copies of its last pixels, and the result was cropped; near the "
+                f"padding, a build for {own[0]}x{own[1]} may give another result"
             )
         return tuple(exact), tuple(changes)
 

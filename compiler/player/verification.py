@@ -46,7 +46,7 @@ COMPARABLE = (
 )
 STATED = re.compile(rf"^#define {STRENGTH} (\S+)$", re.MULTILINE)
 STORED = (
-    "players store 16-bit floats between passes, so errors are accepted as with --precision mediump"
+    "players store 16-bit floats between passes, so the error bound is that of --precision mediump"
 )
 
 

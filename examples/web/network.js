@@ -111,7 +111,9 @@ export class Network {
       if (counts[0] * counts[1] > 1) notes.push(`${counts.join(" × ")} tiles of ${frame.join(" × ")}, which overlap`);
       if (columns.extended || rows.extended) {
         const to = [width + columns.extended, height + rows.extended];
-        notes.push(`the picture's edge is repeated up to ${to.join(" × ")}, so the result may differ near it`);
+        notes.push(
+          `the picture is padded to ${to.join(" × ")} by repeating its edge; near the padding, the result may differ`,
+        );
       }
       const note = notes.join("; ");
       return { columns: columns.tiles, rows: rows.tiles, frame, size, result: [columns.result, rows.result], note };
@@ -124,8 +126,8 @@ export class Network {
     // The whole picture, at the build's size; but never less than what was given.
     if (given.some((side, i) => side > frame[i] && side < size[i])) {
       throw Error(
-        `This build takes ${frame.join(" × ")} pixels and gives ${given.join(" × ")}, less than the ` +
-          `${size.join(" × ")} of this picture. It cannot be run by tiles: ${because}.\n` +
+        `This build turns ${frame.join(" × ")} pixels into ${given.join(" × ")}, fewer than the ` +
+          `${size.join(" × ")} of this picture. The build cannot be run in tiles: ${because}.\n` +
           (this.build.sizes ? "Choose a smaller picture." : `Compile the model with --input-size ${height}x${width} or dynamic.`),
       );
     }

@@ -75,7 +75,7 @@ class DeviceInfo:
         Raises:
             ShadergenError: SG0602, naming everything that is missing.
         """
-        missing = ["WebGPU: the shaders are WGSL"] if requires.wgsl else []
+        missing = ["support for WGSL, the build's shader language"] if requires.wgsl else []
         need = divmod(requires.glsl // 10, 10)
         if self.es < need:
             missing.append(f"OpenGL ES {need[0]}.{need[1]} (this is {self.es[0]}.{self.es[1]})")

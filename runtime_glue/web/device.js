@@ -16,7 +16,7 @@ const POLL_MILLISECONDS = 4;
 export function checkRequirements(gl, { requires }) {
   const float = gl.getExtension("EXT_color_buffer_float");
   const half = float ?? gl.getExtension("EXT_color_buffer_half_float");
-  const missing = requires.wgsl ? ["WebGPU: the shaders are WGSL"] : [];
+  const missing = requires.wgsl ? ["support for WGSL, the build's shader language"] : [];
   if (requires.glsl > 300) {
     missing.push(`OpenGL ES 3.${(requires.glsl % 100) / 10} (WebGL 2 is OpenGL ES 3.0)`);
   }

@@ -207,7 +207,7 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
         assert why in shadergen("bench", shader, *arguments).err
     ran = shadergen("bench", shader, tmp_path / "a.mkv")
     assert "a.mkv' is neither a user shader (.glsl) nor a build" in ran.err
-    assert "--size HxW sets their size" in ran.err
+    assert "--size HxW sets the size of the frames" in ran.err
     assert "--size is for user shaders" in shadergen("bench", "build", "--size", "3x5").err
     assert not output.exists()
 

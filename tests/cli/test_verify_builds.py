@@ -55,7 +55,7 @@ def test_a_build_whose_shader_was_edited_differs(shadergen, tmp_path):
     ran = shadergen("verify", ESPCN, "--build", tmp_path / "b", *NUMPY)
     assert ran.code == 1
     assert "DIFFERS FROM numpy" in ran.out
-    assert "repeat the options of compile that change what the model computes" in ran.out
+    assert "give verify the same --inputs, --outputs, --input-value" in ran.out
     assert "--layers names" not in ran.out  # it does not go with --build
 
 
@@ -64,7 +64,7 @@ def test_the_build_of_another_model_is_refused(shadergen, build, tmp_path):
         ran = shadergen("verify", halved(tmp_path, *shape), "--build", build)
         assert ran.code == 2
         assert f"error[SG0605]: '{build}' is not a build of this model" in ran.err
-        assert "= why: the build has the input low, the model has x" in ran.err
+        assert "= why: the build has the input low; the model has x" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_user_shader_that_was_edited_differs(shadergen, tmp_path, ffmpeg):
     ran = shadergen("verify", model, "--build", shader)
     assert ran.code == 1
     assert "DIFFERS FROM onnxruntime" in ran.out
-    assert "repeat the options of compile that change what the model computes" in ran.out
+    assert "give verify the same --inputs, --outputs, --input-value" in ran.out
 
 
 @pytest.mark.gl

@@ -164,7 +164,7 @@ def test_sizes_between_those_of_a_dynamic_build_are_continued_and_cut(tmp_path: 
     source = saved(tmp_path / "in.png", colours(45, 61))
     run = run_file(build, source, tmp_path / "out.png")
     assert made(run).size == (45, 61)
-    assert made(run).notes[0].startswith("the last pixels of 45x61 were repeated to 46x62")
+    assert made(run).notes[0].startswith("the picture of 45x61 was padded to 46x62")
 
 
 def test_small_pictures_are_continued_and_cut(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_small_pictures_are_continued_and_cut(tmp_path: Path) -> None:
     pixels = colours(10, 50)
     run = run_file(build, saved(tmp_path / "in.png", pixels), tmp_path / "out.png")
     assert made(run).size == (20, 100)
-    assert "10x50 were repeated to 24x50" in made(run).notes[1]
+    assert "10x50 was padded to 24x50" in made(run).notes[1]
     wanted = expected(proto_of("upscaler", ("h", "w")), pixels)
     assert steps(pixels_of(tmp_path / "out.png")[:12], wanted[:12]) < 0.51
 
@@ -202,7 +202,7 @@ def test_images_of_pillow_may_have_any_size(tmp_path: Path) -> None:
     pixels = colours(40, 60)
     result = session(Image.fromarray(pixels))
     assert steps(np.asarray(result), expected(proto_of("upscaler", ("h", "w")), pixels)) < 0.51
-    with pytest.warns(PictureWarning, match="were repeated to 24x32"):
+    with pytest.warns(PictureWarning, match="was padded to 24x32"):
         assert session(Image.fromarray(colours(9, 9))).size == (18, 18)
 
 

@@ -397,7 +397,7 @@ def test_pictures_give_pictures(build, upscaler, image):
     want = expected(upscaler, floats)[0].transpose(1, 2, 0).clip(0, 1) * 255
     assert found.size == (80, 48)
     assert np.abs(np.asarray(found, np.float32) - want).max() <= 0.51
-    with pytest.warns(UserWarning, match="8x8 were repeated to 24x40"):
+    with pytest.warns(UserWarning, match="8x8 was padded to 24x40"):
         assert build(Image.new("RGB", (8, 8))).size == (16, 16)
 
 

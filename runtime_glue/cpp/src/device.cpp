@@ -139,7 +139,7 @@ bool check_requirements(const Requires& required, const GL& gl, const Device& de
             told += told.empty() ? "the build also requires " : "\nthe build also requires ";
         tell(told, what, words);
     };
-    if (!required.wgsl.empty()) missing("WebGPU: the shaders are WGSL", {});
+    if (!required.wgsl.empty()) missing("support for WGSL, the build's shader language", {});
     const int need = required.glsl / 10;
     if (device.es < need) {
         if (gl.desktop)

@@ -162,8 +162,8 @@ Error Runner::bind_output_framebuffer(std::string_view name, unsigned framebuffe
         p.recorded = false;
     } else {
         error.why =
-            "the output must be written by exactly one draw, be its only render target, and be "
-            "read by no pass";
+            "exactly one draw must write the output, and write only the output; no pass may read "
+            "the output";
         error.help = "bind a texture, and blit it to the framebuffer";
         fail(error, "SG0605", "the output '{}' cannot go to a framebuffer", {name});
     }

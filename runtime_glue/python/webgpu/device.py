@@ -93,11 +93,11 @@ class DeviceInfo:
 
     def missing(self, requires: Requires) -> list[str]:
         """Return what the device lacks of the requirements of a build."""
-        missing = [] if requires.wgsl else ["OpenGL ES: the shaders are GLSL ES"]
+        missing = [] if requires.wgsl else ["support for GLSL ES, the build's shader language"]
         if requires.wgsl == "f16" and F16 not in self.features:
             missing.append(f"the feature {F16}, to compute with 16-bit floats")
         if requires.color_buffer == "float" and not self.draws_float:
-            missing.append(f"drawing to 32-bit float textures: it is {self.version}")
+            missing.append(f"drawing to 32-bit float textures (this is {self.version})")
         return missing + [
             f"{name.replace('_', ' ')} {needed} ({LIMITS.get(name, name)} is {offered})"
             for name, needed in requires.limits.items()

@@ -40,7 +40,7 @@ export async function requestDevice(options = { powerPreference: "high-performan
 
 /** Refuse, with SG0602, a device that lacks what the build requires; names all of it. */
 export function checkRequirements({ features, limits }, { requires }) {
-  const missing = requires.wgsl ? [] : ["OpenGL ES: the shaders are GLSL ES"];
+  const missing = requires.wgsl ? [] : ["support for GLSL ES, the build's shader language"];
   if (requires.wgsl === "f16" && !features.has("shader-f16")) {
     missing.push("the feature shader-f16, to compute with 16-bit floats");
   }

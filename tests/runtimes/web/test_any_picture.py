@@ -177,7 +177,7 @@ def test_the_edge_is_repeated_up_to_the_strides_with_a_note(page: Any, tmp_path:
     image.save(tmp_path / "picture.png")
     give(page, URLS["strided"], tmp_path / "picture.png")
     note = page.inner_text("#note")
-    assert "edge is repeated up to 180 × 132, so the result may differ near it" in note
+    assert "padded to 180 × 132 by repeating its edge; near the padding, the result may" in note
     found, want = result(page)[..., :3], expected(MODELS["strided"], image)[:131, :179]
     assert found.shape == want.shape
     assert np.abs(found - want)[:128, :176].max() < 1
@@ -222,7 +222,7 @@ def test_a_smaller_picture_is_neither_cropped_nor_enlarged(page: Any, tmp_path: 
     image.save(tmp_path / "small.png")
     give(page, URLS["doubled"], tmp_path / "small.png")
     assert page.inner_text("#size") == "45 × 31 → 90 × 62"
-    assert "edge is repeated up to 64 × 48" in page.inner_text("#note")
+    assert "padded to 64 × 48 by repeating its edge" in page.inner_text("#note")
     found, want = result(page)[..., :3], expected(MODELS["doubled"], image)
     assert found.shape == want.shape
     assert np.abs(found - want)[:-2, :-2].max() < 1  # its border has other neighbours
@@ -243,7 +243,7 @@ def test_an_enlargement_never_gives_less_than_it_was_given(page: Any, tmp_path: 
     page.select_option("#network", URLS["pooled and doubled"])
     page.wait_for_selector("#message:not([hidden])")
     message = page.inner_text("#message")
-    assert "takes 64 × 48 pixels and gives 128 × 96, less than the 180 × 132" in message
+    assert "turns 64 × 48 pixels into 128 × 96, fewer than the 180 × 132" in message
     assert "--input-size 132x180" in message
     picture(40, 60).save(tmp_path / "small.png")
     give(page, URLS["dark"], tmp_path / "small.png")

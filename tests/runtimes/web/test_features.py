@@ -186,7 +186,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("rgb", "new t.Runner(p.build, document.body)", "needs a WebGL 2 context"),
         ("rgb", "new t.Runner(p.build, p.gl).run()", "the runner is not initialised"),
         ("rgb", "t.runner('/builds/absent')", "there is no build in"),
-        ("rgb", "t.runner('/builds/wgsl/build')", "lacks WebGPU: the shaders are WGSL"),
+        ("rgb", "t.runner('/builds/wgsl/build')", "lacks support for WGSL"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(page: Any, build: str, call: str, says: str) -> None:

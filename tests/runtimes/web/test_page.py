@@ -196,7 +196,7 @@ def test_a_page_compares_webgl_with_webgpu(page: Any) -> None:
         assert np.abs(pictures[0] - pictures[1]).mean() < 2  # side by side, not on the same pixels
         other.select_option("#network", "builds/3")
         shown(other, "builds/3")
-        assert "the shaders are WGSL" in other.locator(".wrong").all_inner_texts()[0]
+        assert "lacks support for WGSL" in other.locator(".wrong").all_inner_texts()[0]
         assert other.locator(".shown").first.is_hidden()
         assert other.inner_text("#ratio") == "–"
     finally:
