@@ -167,8 +167,8 @@ def _resolved(output: Path) -> Path:
     if output.name in ("", ".."):
         raise ShadergenError(
             "SG0501",
-            f"'{output}' is not a folder name",
-            why="a new folder replaces the old one",
+            f"'{output}' does not name a folder",
+            why="the output replaces a whole folder, so the folder must be named",
             help="run this in the parent folder and name the folder, for example -o build",
         )
     return Path(os.path.realpath(output.parent)) / output.name

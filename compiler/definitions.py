@@ -253,10 +253,7 @@ def _keyword_arguments(call: Call, given: int, env: Mapping[str, Any]) -> list[A
 def _no_value(name: str, inputs: int, attributes: Mapping[str, Any]) -> ShadergenError:
     """Return the error for a parameter without input, default, or attribute that it can take."""
     if name in attributes:
-        why = (
-            f"the layer's attribute '{name}' is null, or neither a number, a string nor a list of "
-            "them"
-        )
+        why = f"the layer's attribute '{name}' is not a number, a string or a list of these"
         help = "rename the parameter and give it a default"
     else:
         why = f"the layer has {count(inputs, 'input')} and no attribute of that name"

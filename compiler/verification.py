@@ -59,7 +59,7 @@ class Report:
         """One line for each output, as for people."""
         lines = [
             f"{o.name} {'x'.join(map(str, o.shape))}: {'ok' if o.ok else 'differs'}, largest error "
-            f"{o.max_error:.3g}, at most {o.bound:.3g}"
+            f"{o.max_error:.3g}, bound {o.bound:.3g}"
             for o in self.outputs
         ]
         what = f"{'matches' if self.ok else 'differs from'} {self.reference}"

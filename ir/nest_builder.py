@@ -92,7 +92,7 @@ class NestBuilder:
 
     def _named(self, name: str) -> Var:
         if name in self._names:
-            raise ValueError(f"a loop nest uses twice the name '{name}'")
+            raise ValueError(f"a loop nest uses the name '{name}' twice")
         self._names.add(name)
         return Var(name)
 

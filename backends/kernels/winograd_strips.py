@@ -232,7 +232,7 @@ def _products(shader: ShaderBuilder, node: Node, group: Group, op: StripProducts
     x, w, *bias = parts(node).operands
     storage, k = node.choice.weights, op.patch
     if not isinstance(w, Constant) or storage is None or storage == "constants":
-        raise InternalError(f"{node.name}: products of strips need weights that are looped over")
+        raise InternalError(f"{node.name}: strips need constant weights in a texture or buffer")
     o, c = w.shape[:2]
     planes = -(-o // LANES)
     taps, depth, _, width, _ = plan_blocks(op.packed_shape(w.shape), 1, range(op.planes)).shape

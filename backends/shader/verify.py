@@ -80,25 +80,27 @@ def _check(
             name = s.variable.name
             _require(name not in own, f"{name} is declared twice")
             fits = s.value is None or s.value.type == s.variable.type
-            _require(fits, f"{name} is declared as another type than its value's")
+            _require(fits, f"{name} is declared with a type that differs from its value")
             own.add(name)
             scope[name] = s.variable.type
         elif isinstance(s, (Assign, Add, MultiplyAdd)):
             known = scope.get(s.target.name) == s.target.type
-            _require(known, f"{s.target.name} is not a variable of its type")
+            _require(known, f"{s.target.name} is not declared with this type")
             if not isinstance(s, MultiplyAdd):
-                _require(s.value.type == s.target.type, f"{s.target.name} gets another type")
+                _require(
+                    s.value.type == s.target.type, f"{s.target.name} gets a value of another type"
+                )
             else:
                 kinds = {type_of("*", a.type, b.type) for a, b in s.products}
                 narrow = s.target.type._replace(scalar="half")  # are converted
                 fits = kinds in ({s.target.type}, {narrow})
-                _require(fits, f"{s.target.name} gets another type")
+                _require(fits, f"{s.target.name} gets a value of another type")
         elif isinstance(s, Loop):
-            _require(s.start.type == s.end.type == INT, "a loop counts ints")
+            _require(s.start.type == s.end.type == INT, "the bounds of a loop are not ints")
             _check(program, s.body, scope | {s.counter.name: INT}, inside)
         elif isinstance(s, Return):
             returns = None if inside is None else inside.returns
-            _require((s.value and s.value.type) == returns, "another type is returned")
+            _require((s.value and s.value.type) == returns, "the returned value has the wrong type")
         elif isinstance(s, WriteTarget):
             _require(inside is None and s.target < program.targets, "no such render target")
             _require(s.value.type == VEC4, "a render target takes a vec4")
@@ -117,7 +119,7 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
     fault = None
     if isinstance(e, Variable):
         if scope.get(e.name) != e.type:
-            fault = f"{e.name} is not a variable of its type"
+            fault = f"{e.name} is not declared with this type"
     elif isinstance(e, Binary):
         if not _operands_match(e.operator, e.left.type, e.right.type):
             fault = f"{e.operator} of {e.left.type} and {e.right.type}"

@@ -200,8 +200,8 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
                 or max(table["width"], table["height"]) > LARGEST_TABLE
             ):
                 size = f"{table['width']}x{table['height']} texels of {table['format']}"
-                most = f"{LARGEST_TABLE}x{LARGEST_TABLE} of {' or '.join(TABLES)}"
-                why = f"it reads the table '{table['name']}' of {size}, tables may have {most}"
+                most = f"{LARGEST_TABLE}x{LARGEST_TABLE} texels of {' or '.join(TABLES)}"
+                why = f"it reads the table '{table['name']}' of {size}; the limit is {most}"
                 raise _refusal(layer, why)
 
 

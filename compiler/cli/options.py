@@ -417,7 +417,7 @@ def model_or_build(
             "SG0301",
             f"{name} takes one device profile",
             why=f"--device {profile} lists several",
-            help=f"{name} --device DEVICE for each of them",
+            help=f"run shadergen {name} once for each device, with --device DEVICE",
         )
     if not path.is_dir() and (path.is_file() or path.suffix):
         if variant:
@@ -432,7 +432,7 @@ def model_or_build(
         raise ShadergenError(
             "SG0301",
             f"{flags[others[0]]} needs a model: '{path}' is a compiled build",
-            help=f"{name} the model with this option",
+            help=f"give the model in place of the build: shadergen {name} MODEL",
         )
     return False, profile
 

@@ -68,7 +68,8 @@ def as_map(array: NDArray[Any], texture: Texture) -> NDArray[Any]:
         raise ShadergenError(
             "SG0503",
             f"the planes of {texture.stacked} channels are not stacked in {texture.name!r}",
-            why=f"it has {texture.width} x {texture.height} texels and {len(array)} rows",
+            why=f"the texture is {texture.height}x{texture.width} texels, for {planes} planes; "
+            f"{len(array)} texels were read",
             help="compile the model again",
         )
     lanes = array.reshape(planes, -1, texture.width, LANES).transpose(0, 3, 1, 2)

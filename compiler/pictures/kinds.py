@@ -141,7 +141,7 @@ def _no_picture(output: Port) -> ShadergenError:
     return ShadergenError(
         "SG0605",
         f"output '{output.name}' of shape {output.shape} cannot be shown",
-        supported="pictures, one number or scores of classes for each pixel, scores of classes for "
-        "the whole picture",
+        supported="a picture; one number for each pixel; class scores, for each pixel or for the "
+        "whole picture",
         help="use .npz files for input and output",
     )

@@ -259,8 +259,8 @@ class PictureNetwork:
                 exact.append(f"{tiles}, which give the network's result on the whole picture")
             elif network.kind == "classes":
                 changes.append(
-                    f"{tiles}, overlapping by {self._overlap} pixels; these take the class of the "
-                    "nearer tile: an approximation, seams may show"
+                    f"{tiles}, overlapping by {self._overlap} pixels; each pixel in the overlap "
+                    "takes the class of the nearer tile: an approximation, seams may show"
                 )
             else:
                 changes.append(

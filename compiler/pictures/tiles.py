@@ -84,7 +84,7 @@ def single(size: int, tile: int, result: int, scale: tuple[int, int] | None = No
             "SG0605",
             f"a picture with a side of {size} pixels is too small for the network",
             why=f"from {tile} pixels the network makes {result}, from {size} none",
-            supported=f"at least {least} pixels to this side",
+            supported=f"a side of at least {least} pixels",
         )
     kept = slice(0, result - cut)
     ones = np.ones(result - cut, np.float32)

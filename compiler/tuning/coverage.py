@@ -39,7 +39,7 @@ def advice(options: Options) -> str:
     other = replace(options, device=profile, glsl=None).target()
     if not any(is_for(key, other) for key in tuning.measured):
         return AGAIN
-    return f"measured for {profile}: add --device {profile}"
+    return f"add --device {profile}, for which the times were measured"
 
 
 def coverage_notes(

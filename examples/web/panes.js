@@ -22,7 +22,7 @@ const MARKUP = `
   <output aria-label="Zoom">100 %</output>
   <button type="button" name="in" aria-label="Zoom in" title="Zoom in (plus)">+</button></span>
   <button type="button" name="fit" title="Show the whole picture (0)">Fit</button>
-  <button type="button" name="one" title="One pixel of the picture for each of the screen (1)">1:1</button>
+  <button type="button" name="one" title="Show each pixel of the picture as one pixel of the screen (1)">1:1</button>
   <button type="button" name="sides" aria-pressed="false" title="Show before and after beside each other (S)">Side by side</button>
   <button type="button" name="save" title="Save the result as PNG, at its full size" disabled>Save PNG</button>
 </div>`;

@@ -83,7 +83,7 @@ class StripPatches(Cut, Op):
         across = whole.infer(x).shape[3]
         require(
             self.columns >= across and self.columns % PAIR == 0,
-            f"{self.columns} columns for {across} tiles in a row, which are multiplied in pairs",
+            f"{self.columns} columns do not hold pairs of tiles, {across} tiles in a row",
         )
         k, (n, c, _, _) = self.patch, x.shape
         return TensorType((n, k * LANES, down * k, -(-c // LANES) * self.columns))
@@ -134,8 +134,9 @@ class StripProducts(TiledConv):
             and x.shape[3] == -(-c // LANES) * self.columns,
             f"{x} does not hold patches of {c} channels, {self.columns} in a row",
         )
-        require(self.columns % PAIR == 0, f"{self.columns} columns are no pairs")
-        require(planes % self.planes == 0, f"{planes} planes are no groups of {self.planes}")
+        require(self.columns % PAIR == 0, f"{self.columns} columns do not divide into pairs")
+        groups = f"groups of {self.planes}"
+        require(planes % self.planes == 0, f"{planes} planes do not divide into {groups}")
         require(not bias or bias[0].shape == (o,), f"a bias of {bias} for {o} channels")
         width = planes // self.planes * k * self.columns // PAIR
         return TensorType((x.shape[0], PAIR * self.planes * LANES, x.shape[2], width))

@@ -59,7 +59,7 @@ export async function fetchWeights(base, { file, size, sha256 }, get, digest) {
   if (!size) return content;
   if (!digest) {
     const why = "browsers compute checksums on secure pages only";
-    const help = "use https, localhost or a SHA-256 function as option digest";
+    const help = "use https or localhost, or give a SHA-256 function in the option digest";
     throw new ShadergenError("SG0505", "the weights cannot be checked", { where: file, why, help });
   }
   if ((await checksum(content, digest)) !== sha256) {

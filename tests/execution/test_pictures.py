@@ -349,7 +349,7 @@ def test_pictures_of_which_a_network_leaves_nothing_are_refused(tmp_path: Path) 
     build = build_of(proto, tmp_path)
     source = saved(tmp_path / "in.png", colours(5, 5))
     error = refused(run_file, build, source, tmp_path / "out.png")
-    assert (error.code, error.supported) == ("SG0605", "at least 21 pixels to this side")
+    assert (error.code, error.supported) == ("SG0605", "a side of at least 21 pixels")
     run_file(build, saved(tmp_path / "in.png", colours(21, 30)), tmp_path / "out.png")
     assert pixels_of(tmp_path / "out.png").shape == (1, 10, 3)
 

@@ -69,7 +69,7 @@ bool take_bytes(const void* given, const char* type, void* known, std::size_t si
         error.why =
             say("this is shadergen {}.{}.{}",
                 {SHADERGEN_VERSION_MAJOR, SHADERGEN_VERSION_MINOR, SHADERGEN_VERSION_PATCH});
-        error.help = "use a newer library, or leave its newer members at zero";
+        error.help = "use a newer library, or set these members to zero";
         return fail(error, "SG0605", "the {} sets members that this library does not have", {type});
     }
     std::memcpy(known, given, theirs < size ? theirs : size);

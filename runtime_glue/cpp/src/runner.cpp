@@ -174,7 +174,7 @@ bool Runner::Impl::remake(const Schedule& next, Error& error) {
         const Texture &before = schedule().textures[i], &now = next.textures[i];
         if (now.has_data && (now.width != before.width || now.height != before.height ||
                              now.layers != before.layers))
-            return malformed(error, "the size of the constant '{}' depends on sizes", {now.name});
+            return malformed(error, "the constant '{}' has a dynamic size", {now.name});
     }
     enter();
     forget_errors(gl);

@@ -145,7 +145,7 @@ def wrong(build):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda b: b.let("v", V), "v is not a variable of its type"),
+        (lambda b: b.let("v", V), "v is not declared with this type"),
         (lambda b: (b.let("v", vec4(0.0)), b.let("v", vec4(0.0))), "v is declared twice"),
         (lambda b: b.let("v", vec4(0.0) + integer(1)), "+ of"),
         (lambda b: b.let("v", vec4(0.0, 1.0)), "2 components"),
@@ -163,8 +163,8 @@ def wrong(build):
         (lambda b: b.write(1, vec4(0.0)), "no such render target"),
         (lambda b: b.write(0, integer(0)), "a render target takes a vec4"),
         (lambda b: b.store_image(ivec2(0, 0), None, vec4(0.0)), "no image to store in"),
-        (lambda b: b.assign(V, vec4(0.0)), "v is not a variable of its type"),
-        (lambda b: b.give(vec4(0.0)), "another type is returned"),
+        (lambda b: b.assign(V, vec4(0.0)), "v is not declared with this type"),
+        (lambda b: b.give(vec4(0.0)), "the returned value has the wrong type"),
     ],
 )
 def test_the_verifier_refuses(build, message):

@@ -291,7 +291,7 @@ def test_an_output_without_a_name_of_its_own_is_refused(tmp_path, monkeypatch, n
         refusal(compile_model, ESPCN, Path(name), options()),
     ):
         assert refused.code == "SG0501"
-        assert refused.what == f"'{name}' is not a folder name"
+        assert refused.what == f"'{name}' does not name a folder"
     assert (tmp_path / "b").stat().st_ino == before
 
 

@@ -258,7 +258,7 @@ def test_an_input_whose_type_nobody_knows_is_said_to_be_float(tmp_path: Path) ->
     assert picture(tmp_path, model) == (
         "float32",
         [
-            "input 'picture' is taken as float32, as the model does not say its type; for integers"
-            ", declare its type in the model (value_info)"
+            "input 'picture' is read as float32: the model does not state its type; for integers, "
+            "declare the type in the model (value_info)"
         ],
     )

@@ -357,7 +357,7 @@ def test_a_file_that_was_measured_for_another_device_names_it(tmp_path):
     tuning = Tuning("llvmpipe (LLVM)", {}).extended(tuning_key(node, options.target()), times)
     save_tuning(tuning, path)
     for device, says in (
-        ("gles30", "measured for llvmpipe: add --device llvmpipe"),
+        ("gles30", "add --device llvmpipe, for which the times were measured"),
         ("llvmpipe", AGAIN),
     ):
         other = replace(options, device=device, input_size={"": (8, 8)}, tuning=path)

@@ -239,7 +239,8 @@ def _version(text: Any) -> tuple[int, int]:
             "SG0102",
             f"the model was saved by Keras {text}",
             supported="Keras 2 and Keras 3",
-            help="Keras 2.3.1 is the last that reads files of Keras 1: in Python 3.7, pip install "
-            "keras==2.3.1 tensorflow==1.15.5 h5py==2.10.0, load it there and save it again",
+            help="load the model and save it again with Keras 2.3.1, the last version that reads "
+            "files of Keras 1: in Python 3.7, pip install keras==2.3.1 tensorflow==1.15.5 "
+            "h5py==2.10.0",
         )
     return version

@@ -106,8 +106,8 @@ def read_model(config: dict[str, Any], version: tuple[int, int]) -> ModelSpec:
         raise ShadergenError(
             "SG0104",
             f"the file does not hold the layers of the model '{name}'",
-            why="a subclassed model computes in Python code, of which Keras saves only the "
-            "constructor's arguments",
+            why="a subclassed model computes in Python code; Keras saves only the constructor's "
+            "arguments",
             supported="Sequential and Functional models",
             help="rebuild it as a Functional model, copy the weights over, and save that",
         )

@@ -68,8 +68,8 @@ def cut(proto: ModelProto, request: Request) -> Part:
     used = types_by_use(proto, types) if untyped else {}
     for name in sorted(untyped - used.keys()):
         request.notes.append(
-            f"input '{name}' is taken as float32, as the model does not say its type; for integers"
-            ", declare its type in the model (value_info)"
+            f"input '{name}' is read as float32: the model does not state its type; for integers, "
+            "declare the type in the model (value_info)"
         )
     part = ModelProto(ir_version=proto.ir_version)
     part.opset_import.extend(proto.opset_import)

@@ -136,7 +136,7 @@ def parse_model(path: Path) -> ModelProto:
             f"'{path.name}' is damaged or truncated",
             why="it starts like an ONNX model, but "
             + ("no graph follows" if sound else "its protobuf encoding is truncated"),
-            help="export or download it again and compare the sizes",
+            help="export or download the file again, and compare the file sizes",
         )
     raise ShadergenError(
         "SG0102",
