@@ -217,7 +217,7 @@ class _Assembly:
         read += sum(s.nbytes for s in sources if isinstance(s, Blob))
         read += sum(b.blob.nbytes for b in p.blocks)
         width, height, _ = result.type.extent
-        written = width * height * len(p.layers) * texel_bytes(result.type.layout)
+        written = width * height * len(p.layers) * texel_bytes(result.type.layout.format)
         if isinstance(p, ComputePass):
             own: dict[str, Any] = {
                 "stage": "compute",
@@ -336,6 +336,7 @@ class _Assembly:
         height = -(-blob.count // width)
         self.extents += [(width, blob.name), (height, blob.name)]
         rest = np.zeros((height * width - blob.count, LANES))
+        rows = (components(r, blob.format) for r in chain(blob.rows, [rest]))
         first, last = self._alive(blob)
         return {
             "name": name,
@@ -350,7 +351,7 @@ class _Assembly:
             "slot": None,
             "first": first,
             "last": last,
-            "data": self.weights.add(components(r, blob.format) for r in chain(blob.rows, [rest])),
+            "data": self.weights.add(rows),
         }
 
     def _alive(self, source: Value | Blob) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.types import INT8_ZERO, Layout, TensorType
+from ..ir.types import INT8_ZERO, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 PIECE = 1 << 20  # elements that are rearranged at a time
 
 
-def texel_bytes(layout: Layout) -> int:
-    """Bytes of one texel."""
-    channels, bits = re.fullmatch(r"([rgba]+)(\d+)f?", layout.format).groups()  # type: ignore[union-attr]
+def texel_bytes(texel: TextureFormat) -> int:
+    """Bytes of one texel of a format."""
+    channels, bits = re.fullmatch(r"([rgba]+)(\d+)f?", texel).groups()  # type: ignore[union-attr]
     return len(channels) * int(bits) // 8
 
 
@@ -27,7 +27,7 @@ def tensor_bytes(t: TensorType) -> int:
     """Bytes of a placed tensor's texture."""
     assert t.layout is not None
     width, height, layers = t.extent
-    return width * height * layers * texel_bytes(t.layout)
+    return width * height * layers * texel_bytes(t.layout.format)
 
 
 def components(numbers: np.ndarray, texel: TextureFormat) -> np.ndarray:

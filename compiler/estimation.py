@@ -26,7 +26,7 @@ from ..backends.devices.families import FAMILIES, FITTED
 from ..backends.devices.gpus import GPUS, RENDER_TARGET_BYTES, Gpu
 from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
-from ..ir.types import LANES, Layout
+from ..ir.types import LANES
 from ..passes.placement.kernels import Work
 from ..passes.predict_cost import instruction_time
 from ..records import dataclass
@@ -308,4 +308,4 @@ def _work(p: Mapping[str, Any], constants: int, textures: Mapping[str, Any], cos
 
 
 def _texel(texture: Mapping[str, Any]) -> int:
-    return texel_bytes(Layout(texture["kind"], texture["format"]))
+    return texel_bytes(texture["format"])

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...ir.types import Layout
 from ...runtime_glue.python.sizes import resolve
 from ..texels import texel_bytes
 from .expressible import check_ports
@@ -23,10 +22,11 @@ from .expressible import check_ports
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...ir.types import TextureFormat
     from ..build_files import BuildFiles
     from .file import UserShader
 
-STORED = Layout("2d", "rgba16f")
+STORED: TextureFormat = "rgba16f"
 
 
 def frame_of(
@@ -69,11 +69,11 @@ def frame_of(
 
 def _stored(texture: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a player stores a texture, unless it holds constants."""
-    return {} if texture["data"] is not None else {"format": STORED.format, "slot": None}
+    return {} if texture["data"] is not None else {"format": STORED, "slot": None}
 
 
 def _bytes(texture: Mapping[str, Any]) -> int:
-    size = texel_bytes(Layout(texture["kind"], texture["format"]))
+    size = texel_bytes(texture["format"])
     return int(texture["width"] * texture["height"] * texture["layers"] * size)
 
 

@@ -34,7 +34,7 @@ from .viewing import view
 ISSUES = "please report it, with the model or the IR named above"
 # New objects after which Python looks for cycles. Modules, graphs and programs live to the end of a
 # command, so that looking after every 700 takes 6 % of a compilation and finds hardly anything.
-GC_THRESHOLD = 100_000
+GC_THRESHOLD = 1_000_000
 COMMANDS = (
     *(demo, compile_command, run, serve, verify, inspect, report, view, diff),
     *(bench, tune, doctor, ops, paths),

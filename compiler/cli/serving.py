@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import webbrowser
 from pathlib import Path
 
 import rich_click as click
@@ -65,6 +64,8 @@ def serve(
             address = f"http://localhost:{server.server_port}/"
             echo(f"{address} (stop with Ctrl-C)")
             if not no_browser:
+                import webbrowser  # 5 ms, which no other command needs
+
                 webbrowser.open(address)
             try:
                 server.serve_forever()
