@@ -80,4 +80,5 @@ def frame_notes(files: BuildFiles, shader: UserShader, options: Options) -> tupl
     height, width = (frame["passes"][0]["viewport"][k] for k in (1, 0))
     what = "chroma" if STAGES[shader.hook].channels == CHROMA else "pictures"
     text = f"estimated for {what} of {height}x{width}: {', '.join(times)}"
-    return (f"{text}; {FILM} frames a second leave {1e3 / FILM:.0f} ms",) if times else ()
+    budget = f"{FILM} frames a second leave {1e3 / FILM:.0f} ms for each frame"
+    return (f"{text}; {budget}",) if times else ()

@@ -179,8 +179,9 @@ def _decide(node: Node, proven: Bounds, observed: Bounds | None) -> tuple[str, s
         )
     proven_peak = largest(proven)
     if proven_peak <= ROOM * HALF_MAX:
-        return PROVEN, f"up to {proven_peak:.4g}"
-    reason = f"up to {proven_peak:.4g}" if proven_peak < math.inf else "its range is unknown"
+        return PROVEN, f"values up to {proven_peak:.4g}"
+    is_known = proven_peak < math.inf
+    reason = f"values up to {proven_peak:.4g}" if is_known else "its range is unknown"
     if observed is None:
         return "", reason
     peak = largest(observed) / MARGIN

@@ -166,7 +166,7 @@ def _copies(texture: str, name: str, split: bool) -> Iterator[Block]:
     yield Block(f"copy of the {name}", [texture], name, size, [], *print_copy(texture))
     if split:
         copy = print_copy(texture, rests=True)
-        what = f"rests of the {name}'s 16-bit floats"
+        what = f"16-bit rounding errors of the {name}"
         yield Block(what, [texture], f"{name}{RESTS}", size, [], *copy)
 
 

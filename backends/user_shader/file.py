@@ -115,7 +115,7 @@ def user_shader(
         raise ShadergenError(
             "SG0301",
             f"--upscale-from {upscale_from:g} has no effect",
-            why="the player runs a network of luma and chroma if luma is larger than chroma",
+            why="a network of luma and chroma runs at any size of the player's output",
             help="omit --upscale-from",
         )
     if not larger and upscale_from != UPSCALE_FROM:

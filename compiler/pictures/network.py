@@ -289,8 +289,8 @@ def _check_finite(values: NDArray[Any], network: Network) -> None:
             "SG0605",
             f"output '{network.output.name}' has values that are not finite",
             why="the network computed NaN or infinity; pixels are finite",
-            help="check with shadergen verify; with --precision mediump or fp16 numbers beyond "
-            "65504 overflow",
+            help="check with shadergen verify; numbers beyond 65504 overflow with --precision "
+            "mediump or fp16",
         )
 
 

@@ -24,7 +24,7 @@ LONGEST_TRANSFORM = 1 << 13
 
 @dataclass(frozen=True)
 class DFT(Op):
-    """The discrete Fourier transform along an axis, of ``length`` points.
+    """The discrete Fourier transform along an axis; ``length`` is the number of points.
 
     Y[k] = sum over n of X[n] * exp(-2 pi i n k / length); with ``inverse``, the sign is plus and
     the sum divided by the length. The last axis of x holds X: the real part, or real and imaginary

@@ -169,7 +169,7 @@ class Concat(Movement):
 
 @dataclass(frozen=True)
 class Slice(Movement):
-    """Take ``sizes`` elements from ``starts`` on, with strides ``steps``, which may be negative.
+    """Take elements at start, start + step, ... of each axis; negative steps go backwards.
 
     y[i] = x[starts + steps*i].  x: any shape -> y: ``sizes``.
     Source: ONNX Slice-13 with resolved bounds.

@@ -146,7 +146,7 @@ class SortOrder(Op):
 
 @dataclass(frozen=True)
 class Sorted(Op):
-    """The first ``size`` elements along ``axis`` in the order of :class:`SortOrder`.
+    """The first elements along ``axis`` in the order of :class:`SortOrder`; ``size`` counts them.
 
     y[.., r, ..] = x[.., k, ..] where order[.., k, ..] = r.
 

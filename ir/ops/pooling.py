@@ -152,7 +152,7 @@ class Pool(Op):
 
 @dataclass(frozen=True)
 class AdaptivePool(Op):
-    """Divide the last axes into ``sizes`` windows and combine the elements of each window.
+    """Divide the last axes into windows and combine each window; ``sizes`` counts the windows.
 
     y[..., o] = max or average of x[..., i] over floor(o*L/S) <= i < ceil((o + 1)*L/S), where L is
     the length of an axis and S its entry of ``sizes``; such windows may overlap.

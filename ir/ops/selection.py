@@ -297,7 +297,7 @@ class OneHot(Op):
 
 @dataclass(frozen=True)
 class ReverseSequence(Op):
-    """Reverse the first ``lengths[b]`` elements of the axis ``time`` in entry b of ``batch``.
+    """In batch entry b, reverse the first ``lengths[b]`` elements along the time axis.
 
     x: any shape, lengths: (size of the batch axis,) -> y: as x.
     Source: ONNX ReverseSequence-10.

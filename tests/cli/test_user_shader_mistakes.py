@@ -51,7 +51,7 @@ def test_notes_state_the_first_start_and_the_frame_after_what_shortens_both(shad
     )
     assert frame.startswith("estimated for pictures of 1080x1920: ")
     assert " ms on Van Gogh (Steam Deck), " in frame
-    assert frame.endswith(" ms on GeForce RTX 3060; 24 frames a second leave 42 ms")
+    assert frame.endswith(" ms on GeForce RTX 3060; 24 frames a second leave 42 ms for each frame")
 
 
 def test_the_frame_is_estimated_for_the_gpus_of_the_device(shadergen, tmp_path):

@@ -22,7 +22,7 @@ vec4 hook() {
 //!BIND HOOKED
 //!SAVE picture_rests
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
-//!DESC luma_x2: rests of the picture's 16-bit floats
+//!DESC luma_x2: 16-bit rounding errors of the picture
 
 // The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
 // So round to the nearest 16-bit float first.

@@ -108,7 +108,7 @@ def test_room_is_left_for_numbers_twice_as_large(tmp_path):
         folder = samples(tmp_path / "in", graph, np.full(x.shape, largest, np.float32))
         assert explained(graph, folder)["y"] == (
             decision,
-            f"up to 2.56e+05; up to {largest * 1000:.4g} on calibration inputs" + cost,
+            f"values up to 2.56e+05; up to {largest * 1000:.4g} on calibration inputs" + cost,
         )
 
 
@@ -157,8 +157,8 @@ def test_loops_compute_in_32_bits_and_only_their_result_counts(tmp_path):
     folder = samples(tmp_path, graph, np.broadcast_to(rows[:, None], x.shape).astype(np.float32))
     assert explained(graph, folder)["y"] == (
         "mediump, by calibration",
-        "up to 2.56e+06; up to 5000 on calibration inputs; estimated error of the result 0; "
-        "16 bits save 0.00781 KiB",
+        "values up to 2.56e+06; up to 5000 on calibration inputs; estimated error of the result "
+        "0; 16 bits save 0.00781 KiB",
     )
 
 

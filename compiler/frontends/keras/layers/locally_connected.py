@@ -31,7 +31,7 @@ Sizes = tuple[int, ...]
 
 
 def locally_connected(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Convolve with a kernel for each place; ``implementation`` says how it is stored."""
+    """Convolve with a kernel for each place; ``implementation`` chooses the kernels' format."""
     config = layer.config
     x = layer.feature_map(one(layer, inputs), axes)
     taps, filters = config.sizes("kernel_size", axes), config.integer("filters")

@@ -42,7 +42,7 @@ def reshape_all(layer: Layer, x: Tensor) -> Tensor:
 
 
 def permute(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Permute the axes after the batch, which ``dims`` counts from 1."""
+    """Permute the axes after the batch; in ``dims``, 1 is the first of these axes."""
     x = one(layer, inputs)
     return transposed(layer, x, (0, *layer.config.integers("dims", least=1)))
 

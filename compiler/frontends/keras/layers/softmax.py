@@ -21,7 +21,7 @@ LONGEST_SORTED = 4096
 
 
 def softmax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Softmax over axes of the model's order."""
+    """Softmax over axes, which are numbered as in the model."""
     return Tensor(layer.apply(Softmax(_logical(x, axes)), x.value), x.axes)
 
 

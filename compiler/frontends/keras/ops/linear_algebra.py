@@ -98,7 +98,7 @@ def _contracted(layer: Layer, x: Value, y: Value, pairs: list[tuple[int, int]]) 
 
 
 def dot(last: bool, layer: Layer, a: Arguments) -> Tensor:
-    """Multiply as numpy.dot or, with ``last``, numpy.inner: over the last axis of both."""
+    """Multiply as numpy.dot; inner multiplies as numpy.inner, over the last axis of both."""
     x, y = _matrix(layer, a, 0, "x1", "a"), _matrix(layer, a, 1, "x2", "b")
     ranks = x.type.rank, y.type.rank
     if 0 in ranks:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def concatenate(layer: Layer, a: Arguments) -> Tensor:
-    """Join tensors, and constants of as many axes, along ``axis``."""
+    """Join tensors, or tensors and constants of the same rank, along ``axis``."""
     axis = a.integer(1, "axis", default=-1, least=-16)
     operands = a.operands(0, "xs", "values", "tensors")
     rank = max((o.rank for o in operands if isinstance(o, Tensor)), default=0)

@@ -36,7 +36,7 @@ HEADS_LAST = (0, 2, 1, 3)  # and back: (B, N, T, D) <-> (B, T, N, D)
 
 
 def multi_head_attention(node: OnnxNode) -> list[Value]:
-    """MultiHeadAttention: y (B, S, N*E), keys and values with the past (B, N, T, D)."""
+    """MultiHeadAttention. Results: y (B, S, N*E); keys and values with the past (B, N, T, D)."""
     heads = node.integer("num_heads")
     _refuse(node, {8: "past_sequence_length", 9: "beams"})
     query = node.real(0)
@@ -66,7 +66,7 @@ def multi_head_attention(node: OnnxNode) -> list[Value]:
 
 
 def attention(node: OnnxNode) -> list[Value]:
-    """Attention with its projections: y (B, S, N*E), keys and values with the past, stacked."""
+    """Attention with projections. Results: y (B, S, N*E); stacked keys and values with the past."""
     heads = node.integer("num_heads")
     _refuse(node, {6: "past_sequence_length"})
     node.choice("do_rotary", (0,))
@@ -112,7 +112,7 @@ def rotary_embedding(node: OnnxNode) -> Value:
 
 
 def microsoft_rotary_embedding(node: OnnxNode) -> Value:
-    """RotaryEmbedding of com.microsoft: x, position ids (all, or the first), cosines, sines."""
+    """RotaryEmbedding of com.microsoft: x, position ids (or only the first), cosines, sines."""
     node.choice("is_packed_batching", (0,))
     if node.number("scale", 1.0) != 1:
         raise node.refusal("scale", node.number("scale"), (1.0,))

@@ -23,7 +23,7 @@ def matmul(node: OnnxNode) -> Value:
 
 
 def fused_matmul(node: OnnxNode) -> Value:
-    """FusedMatMul of com.microsoft: alpha * A * B, either with its last two axes swapped."""
+    """FusedMatMul of com.microsoft: alpha * A * B; transA and transB swap the last two axes."""
     matrices = []
     for name, x in zip(("transA", "transB"), alike(node, 0, 1), strict=True):
         rank = x.type.rank

@@ -105,7 +105,7 @@ def reshape(node: OnnxNode) -> Tensor:
 
 
 def flatten(node: OnnxNode) -> Tensor:
-    """Flatten to rank 2: axes before ``axis``, and axes from ``axis`` on."""
+    """Flatten to rank 2: rows are the axes before ``axis``, columns the others."""
     shape = node.shape(0)
     axis = node.integer("axis", 1)
     if not -len(shape) <= axis <= len(shape):

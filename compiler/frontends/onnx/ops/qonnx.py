@@ -58,7 +58,7 @@ def bipolar_quant(node: OnnxNode) -> Value:
 
 
 def trunc(node: OnnxNode) -> Value:
-    """Trunc: drop low bits of a quantised tensor: input bit width minus output bit width."""
+    """Trunc: reduce a quantised tensor to the output bit width by dropping its low bits."""
     if node.version != 1:
         raise ShadergenError(
             "SG0202",

@@ -51,7 +51,7 @@ def at(node: OnnxNode) -> Tensor | Narrow:
 
 
 def construct(node: OnnxNode) -> TensorList:
-    """SequenceConstruct: of the inputs."""
+    """SequenceConstruct: a sequence of the inputs."""
     return TensorList(tuple(node.item(i) for i in range(len(node.inputs))))
 
 
