@@ -34,15 +34,17 @@ if TYPE_CHECKING:
     from ..ir.graph import Choice, Node
     from .placement.kernels import Kernels, Work
 
-# Predicted times within this ratio count as equal for loop nests. Winograd's tiles must be faster
-# than a direct convolution by this ratio if costs do not include memory, because tiles need more of
-# it. The costs of GPUs include memory; with these, the predicted time of tiles is taken as it is.
-DOUBT = 1.4
+DOUBT = 1.4  # predicted times within this ratio count as equal for loop nests
+# Winograd's tiles must be faster than a direct convolution by this ratio if costs do not include
+# memory, because tiles need more of it. The costs of GPUs include memory; with these, the predicted
+# time of tiles is taken as it is.
+TILED_DOUBT = 1.2
 DRAWN_DOUBT = 1.25  # the same for tiles in draws, which need little memory but start slowly
 SPILLED = 4.0  # factor on the time of a kernel that spills registers
 HOPELESS = 2.0  # times a device's registers: the compiler takes many seconds for such a kernel
 CROWDED = 2.0  # factor on the time of a kernel with more weights than the device's constants hold
 EXPOSED = 0.1  # share of the other units' time that is not hidden behind the slowest unit
+CORES = 2  # of the software rasteriser whose costs have tiles
 FREE_TARGETS = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
@@ -205,7 +207,7 @@ class _Devices:
         """Return the factor by which Winograd tiles must be predicted faster than other choices."""
         if count_memory(self.costs):
             return 1.0
-        return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
+        return TILED_DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
     def predict(self, works: Sequence[Work]) -> tuple[np.ndarray, ...]:
         """Return four arrays with a row for each kernel and a column for each device.
@@ -320,6 +322,8 @@ def cost_counts(work: Work, costs: Costs) -> dict[str, float]:
     if not compute and work.targets > FREE_TARGETS:
         paid["mrt_penalty"] = work.stores
     idle = max(1.0, costs.lanes * work.passes / work.invocations)
+    if not compute and work.invocations <= costs.tile * work.passes:
+        idle = max(idle, CORES)
     started = {"gpu_pass": float(work.passes), "code": work.text * work.programs}
     if idle > 1.0:
         paid = {name: n * idle for name, n in paid.items()}

@@ -88,6 +88,8 @@ class Costs:
         code: nanoseconds to compile one vector operation, divided by the frames that repay
             compiling: 1000 on software rasterisers, 10,000 on GPUs.
         lanes: invocations that run at once; a pass of fewer invocations takes as long.
+        tile: pixels of a tile of the rasteriser, which one of two cores computes: draws of so few
+            pixels take twice as long. 0: draws of any size use all cores.
         instruction_cache: vector multiply-adds whose code fits the instruction cache.
         accumulators: vectors that an invocation can accumulate without the cost ``crowding``.
         registers: scalars that an invocation can hold in registers.
@@ -116,6 +118,7 @@ class Costs:
     gpu_pass: float
     code: float = 0.0
     lanes: int = 1
+    tile: int = 0
     instruction_cache: int = 128
     accumulators: int = 16
     registers: int = 0
