@@ -32,6 +32,7 @@ from shadergen.passes.choose_kernels import FEW_PROGRAMS, NETWORK_BUDGET, Rankin
 from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.kinds import tensor_operands
 from shadergen.passes.placement.target import Target
+from shadergen.passes.predict_cost import Predictor
 from shadergen.passes.rule import Context
 from shadergen.passes.store_halos import store_halos
 
@@ -106,6 +107,18 @@ def chosen(y: Value, **options) -> Choice:
     graph = placed(y, y.node.inputs[0], **options)
     (node,) = choose_kernels(graph, context(**options)).nodes
     return node.choice
+
+
+@pytest.mark.parametrize(("width", "cores"), ((64, 1), (65, 2)))
+def test_a_draw_of_one_tile_uses_one_of_two_cores(width, cores):
+    x = image(1, 4, 64, width)
+    ctx = context(device="llvmpipe")
+    (node,) = placed(pointwise("tanh(x0)", x), x, device="llvmpipe").nodes
+    draw = next(c for c in ctx.kernels.choices(node) if c.stage == "fragment")
+    counts = Predictor(node, ctx.kernels).cost_counts(draw)
+    assert counts["store"] == 64 * width * 2 / cores
+    dispatch = next(c for c in ctx.kernels.choices(node) if c.stage == "compute")
+    assert Predictor(node, ctx.kernels).cost_counts(dispatch)["image_store"] == 64 * width
 
 
 @pytest.mark.parametrize(("channels", "stage"), ((32, "fragment"), (36, "compute")))
