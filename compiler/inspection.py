@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..backends.devices.gpus import Gpu
+    from ..backends.user_shader.file import UserShader
     from .options import Options
 
 
@@ -149,7 +150,11 @@ def _inspect_user_shader(
         frame = frame_for(compiled.files, shader, options)
     except ShadergenError as error:
         raise error.at(str(model)) from None
-    found = inspection(frame, gpus)
+    return as_user_shader(inspection(frame, gpus), shader)
+
+
+def as_user_shader(found: Inspection, shader: UserShader) -> Inspection:
+    """Return the figures of a frame, with what only the user shader states."""
     stages = ("compute" if block.compute else "fragment" for block in shader.blocks)
     rows = tuple(replace(p, stage=s) for p, s in zip(found.passes, stages, strict=True))
     return replace(found, passes=rows, sizes=shader.notes, hook=shader.hook)

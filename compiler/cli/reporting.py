@@ -8,7 +8,7 @@ from typing import Any
 import rich_click as click
 
 from .help import command
-from .options import model_or_build, report_options, to_options
+from .options import luma_option, model_or_build, report_options, target_option, to_options
 from .output import bytes_text, echo, passes_text, progress_line
 
 OF_BUILDS = {"path", "output", "device", "variant"}  # options of the command that a build takes
@@ -27,14 +27,17 @@ OF_BUILDS = {"path", "output", "device", "variant"}  # options of the command th
     type=click.Path(path_type=Path),
     help="HTML file to write; replaces an earlier report there.",
 )
+@target_option
+@luma_option
 @report_options
 @click.option("--variant", metavar="NAME", help="Show this variant of a build.")
 def report(path: Path, output: Path, variant: str | None, **flags: Any) -> None:
     """Write a page about a BUILD, or about a MODEL compiled in memory: one HTML file.
 
     It shows the network, the GPU passes of each layer with their shaders and work, texture memory,
-    predicted times, and for a MODEL the compiler's decisions. A BUILD takes no other options than
-    --device and --variant.
+    predicted times, and for a MODEL the compiler's decisions. With --target mpv, the passes are
+    those of a user shader, for a picture of 1080x1920 (or of --input-size dynamic:HxW). A BUILD
+    takes no other options than --device and --variant.
     """
     from ..report.content import build_content, model_content
     from ..report.highlighting import lexer

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from ...backends.devices.gpus import GPUS
 from ...errors import ShadergenError
-from ...records import dataclass
+from ...records import dataclass, replace
 from ...runtime_glue.python.files import read_shader
 from ...runtime_glue.python.loading import check_schedule
-from .. import compilation
+from .. import compilation, driver
+from ..dump import Dump
 from ..estimation import gpus_of
-from ..inspection import Inspection, inspection
-from ..player.outline import refuse_user_shader
+from ..inspection import Inspection, as_user_shader, inspection
+from ..player.outline import refuse_user_shader, sections
 from ..size_texts import at_defaults
+from ..user_shader import as_dispatched
+from ..user_shader_frame import frame_for
 from .weights import histograms
 
 if TYPE_CHECKING:
@@ -27,10 +30,7 @@ if TYPE_CHECKING:
     from ..options import Options
     from .weights import Histogram
 
-OTHERWISE = (
-    "shadergen report MODEL shows the model's passes in a build",
-    "shadergen inspect MODEL --target mpv shows the passes of a user shader",
-)
+OTHERWISE = "shadergen report MODEL --target mpv shows the passes of a user shader"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def build_content(folder: Path, profile: str | None = None, variant: str | None 
         ShadergenError: SG0502 to SG0505 when the build is malformed, SG0605 for an unknown variant,
             SG0301 for a user shader, and for a profile that nothing can be estimated for.
     """
-    refuse_user_shader(folder, *OTHERWISE)
+    refuse_user_shader(folder, OTHERWISE)
     gpus = GPUS if profile is None else gpus_of(profile)
     try:
         schedule = check_schedule(folder, variant)
@@ -137,26 +137,22 @@ def model_content(
     profile: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Content:
-    """Compile a model in memory.
+    """Compile a model in memory, into a build or a user shader.
 
     Raises:
         ShadergenError: as :func:`.compilation.compile_graph` and :func:`.compilation.import_model`;
             SG0301 for a user shader.
     """
-    refuse_user_shader(model, *OTHERWISE)
+    refuse_user_shader(model, OTHERWISE)
+    if options.package == "mpv":
+        return _user_shader_content(model, options, profile, progress)
     try:
         progress("reading the model")
         graph = compilation.import_model(model, options)
         _, files, context = compilation.compile_graph(graph, options, progress)
     except ShadergenError as error:
         raise error.at(str(model)) from None
-    gpus: Mapping[str, Gpu] = GPUS
-    notes: tuple[str, ...] = ()
-    if profile is not None:
-        try:
-            gpus = gpus_of(profile)
-        except ShadergenError as error:  # the device can be compiled for, but not estimated
-            gpus, notes = {}, (f"no estimates: {error.what}",)
+    gpus, notes = _gpus(profile)
     progress("reading the weights")
     paths = sorted({p["shader"] for p in files.schedule["passes"]})
     return _content(
@@ -168,6 +164,57 @@ def model_content(
         histograms(graph),
         notes=notes,
     )
+
+
+def _user_shader_content(
+    model: Path, options: Options, profile: str | None, progress: Callable[[str], None]
+) -> Content:
+    """Compile a model into a user shader in memory; the schedule is that of a frame."""
+    dump = Dump(options.dump_ir)
+    compiled, shader = driver.user_shader_in_memory(model, model, options, dump, progress)
+    gpus, notes = _gpus(profile)
+    try:
+        frame = frame_for(compiled.files, shader, options)
+    except ShadergenError as error:
+        raise error.at(str(model)) from None
+    paths = [f"pass {k}" for k in range(1, len(shader.blocks) + 1)]
+    shaders = dict(zip(paths, sections(shader.text), strict=False))  # passes come before tables
+    passes = [p | {"shader": path} for p, path in zip(frame["passes"], paths, strict=True)]
+    decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
+    progress("reading the weights")
+    content = _content(
+        model.stem,
+        frame | {"passes": passes, "textures": _in_use(frame)},
+        shaders,
+        decisions,
+        gpus,
+        histograms(compiled.model),
+        notes=notes,
+    )
+    return replace(content, found=as_user_shader(content.found, shader))
+
+
+def _in_use(frame: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the textures of a frame with their first and last pass in it."""
+    users = defaultdict(list)
+    for k, p in enumerate(frame["passes"]):
+        for entry in (*p["reads"], *p["writes"]):
+            users[entry["texture"]].append(k)
+    return [
+        t | {"first": min(users[t["name"]]), "last": max(users[t["name"]])}
+        for t in frame["textures"]
+        if t["name"] in users
+    ]
+
+
+def _gpus(profile: str | None) -> tuple[Mapping[str, Gpu], tuple[str, ...]]:
+    """Return the GPUs to estimate for, and notes on why there are none."""
+    if profile is None:
+        return GPUS, ()
+    try:
+        return gpus_of(profile), ()
+    except ShadergenError as error:  # the device can be compiled for, but not estimated
+        return {}, (f"no estimates: {error.what}",)
 
 
 def _content(

@@ -111,6 +111,8 @@ def _facts(content: Content) -> list[tuple[str, str]]:
 
 
 def _language(content: Content) -> str:
+    if content.found.hook:
+        return content.found.language
     if content.found.glsl:
         version = f"{content.found.glsl / 100:.1f}"
         return f"GLSL ES {version}"

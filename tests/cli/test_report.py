@@ -19,6 +19,7 @@ from support.report_pages import read_page
 
 import shadergen as package
 from shadergen.backends.devices.gpus import GPUS
+from shadergen.compiler.player.outline import sections
 from shadergen.number_texts import bytes_text, si_text
 
 HOSTILE = "</script></style></template><img src=x onerror=alert(1)>\"'&{{7*7}}\u202e"
@@ -273,7 +274,30 @@ def test_a_user_shader_is_refused_by_name(shadergen, tmp_path):
     ran = shadergen("report", shader, "-o", tmp_path / "r.html")
     assert ran.code == 2
     assert ran.err.startswith(f"error[SG0301]: '{shader}' is a user shader, not a build")
+    assert "help: shadergen report MODEL --target mpv shows the passes" in ran.err
     assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("options", ((), ("--device", "videocore-6", "--weights", "texture")))
+def test_a_model_as_a_user_shader(report, shadergen, tmp_path, options):
+    page = report(ESPCN, "--target", "mpv", *options)
+    shader = tmp_path / "net.glsl"
+    assert shadergen("compile", ESPCN, "-o", shader, "--target", "mpv", *options).code == 0
+    wanted = [part for part in sections(shader.read_text()) if part.startswith("//!HOOK")]
+    assert shaders(page) == wanted
+    found = shadergen("inspect", ESPCN, "--target", "mpv", *options, "--json").json
+    rows = page.one("section", id="passes").rows()
+    assert [row[1] for row in rows] == [p["name"] for p in found["passes"]]
+    assert rows[0][1] == "copy of low"
+    of_way = {}
+    for article in page.all("article"):
+        textures, *_, passes = (table.rows() for table in article.all("table"))
+        for way, name, *_, used in textures:
+            if name == "conv1":
+                of_way[way] = used, [int(row[0]) for row in passes]
+    (used, writers), (same, readers) = of_way["writes"], of_way["reads"]
+    assert used == same == f"{writers[0]} to {readers[-1]}"
+    assert any("user shader on LUMA" in fact.text for fact in page.all("dd"))
 
 
 def test_bad_input_keeps_an_earlier_report(shadergen, report, build, tmp_path):
