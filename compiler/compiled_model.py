@@ -72,7 +72,8 @@ class CompiledModel(Compilation):
             raise ShadergenError(
                 "SG0502",
                 f"'{self.output}' holds another build than the one that was compiled",
-                help="compile each model to its own folder, or to none and call save(folder)",
+                help="compile each model to its own folder; or compile without a folder, and call "
+                "save(folder)",
             )
         return self.output
 

@@ -272,8 +272,8 @@ class PictureNetwork:
             to = own[0] + extended[0], own[1] + extended[1]
             changes.append(
                 f"the picture of {own[0]}x{own[1]} was padded to {to[0]}x{to[1]}, the build's "
-                "size, with copies of its last pixels, and the result was cropped; near the "
-                f"padding, a build for {own[0]}x{own[1]} may give another result"
+                "size, by repeating its last pixels, and the result was cropped; pixels near the "
+                f"padding may differ from the result of a build for {own[0]}x{own[1]}"
             )
         return tuple(exact), tuple(changes)
 

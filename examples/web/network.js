@@ -126,8 +126,8 @@ export class Network {
     // The whole picture, at the build's size; but never less than what was given.
     if (given.some((side, i) => side > frame[i] && side < size[i])) {
       throw Error(
-        `This build takes ${frame.join(" × ")} pixels and gives ${given.join(" × ")}, fewer than this picture has ` +
-          `(${size.join(" × ")}). The build cannot be run in tiles: ${because}.\n` +
+        `This picture has ${size.join(" × ")} pixels, more than the result of this build: the build takes ` +
+          `${frame.join(" × ")} and gives ${given.join(" × ")}. The build cannot be run in tiles: ${because}.\n` +
           (this.build.sizes ? "Choose a smaller picture." : `Compile the model with --input-size ${height}x${width} or dynamic.`),
       );
     }

@@ -243,7 +243,8 @@ def test_an_enlargement_never_gives_less_than_it_was_given(page: Any, tmp_path: 
     page.select_option("#network", URLS["pooled and doubled"])
     page.wait_for_selector("#message:not([hidden])")
     message = page.inner_text("#message")
-    assert "gives 128 × 96, fewer than this picture has (180 × 132)" in message
+    assert "This picture has 180 × 132 pixels, more than the result of this build" in message
+    assert "gives 128 × 96." in message
     assert "--input-size 132x180" in message
     picture(40, 60).save(tmp_path / "small.png")
     give(page, URLS["dark"], tmp_path / "small.png")
