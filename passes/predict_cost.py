@@ -44,7 +44,6 @@ SPILLED = 4.0  # factor on the time of a kernel that spills registers
 HOPELESS = 2.0  # times a device's registers: the compiler takes many seconds for such a kernel
 CROWDED = 2.0  # factor on the time of a kernel with more weights than the device's constants hold
 EXPOSED = 0.1  # share of the other units' time that is not hidden behind the slowest unit
-CORES = 2  # of the software rasteriser whose costs have tiles
 FREE_TARGETS = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
@@ -323,7 +322,7 @@ def cost_counts(work: Work, costs: Costs) -> dict[str, float]:
         paid["mrt_penalty"] = work.stores
     idle = max(1.0, costs.lanes * work.passes / work.invocations)
     if not compute and work.invocations <= costs.tile * work.passes:
-        idle = max(idle, CORES)
+        idle = max(idle, costs.cores)
     started = {"gpu_pass": float(work.passes), "code": work.text * work.programs}
     if idle > 1.0:
         paid = {name: n * idle for name, n in paid.items()}

@@ -36,6 +36,7 @@ _LLVMPIPE = Costs(
     gpu_pass=50000.0,
     code=1200.0,
     lanes=64,
+    cores=2,
     tile=64 * 64,
 )
 

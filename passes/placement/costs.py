@@ -88,8 +88,9 @@ class Costs:
         code: nanoseconds to compile one vector operation, divided by the frames that repay
             compiling: 1000 on software rasterisers, 10,000 on GPUs.
         lanes: invocations that run at once; a pass of fewer invocations takes as long.
-        tile: pixels of a tile of the rasteriser, which one of two cores computes: draws of so few
-            pixels take twice as long. 0: draws of any size use all cores.
+        cores: of a software rasteriser's processor. Each computes whole tiles of the render target.
+        tile: pixels of such a tile: a draw of so few pixels runs on one core, other draws and all
+            dispatches run on all.
         instruction_cache: vector multiply-adds whose code fits the instruction cache.
         accumulators: vectors that an invocation can accumulate without the cost ``crowding``.
         registers: scalars that an invocation can hold in registers.
@@ -118,6 +119,7 @@ class Costs:
     gpu_pass: float
     code: float = 0.0
     lanes: int = 1
+    cores: int = 1
     tile: int = 0
     instruction_cache: int = 128
     accumulators: int = 16
