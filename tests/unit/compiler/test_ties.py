@@ -96,7 +96,7 @@ def test_indices_of_other_scores_fail_with_the_scores_to_look_at(
     altered(monkeypatch, lambda y: (y + 1) % 5)
     report = verify_model(write(tmp_path, proto), Options(precision="mediump"))
     assert not report.ok
-    assert report.note.startswith("output 'y': 1,000 of 1,000 indices differ, and scores equal")
+    assert report.note.startswith("output 'y': 1,000 of 1,000 indices differ; near-equal scores")
     assert report.note.endswith("; compare the values before this output: --outputs scores")
 
 
