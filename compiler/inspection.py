@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..backends.devices.gpus import Gpu
     from ..backends.user_shader.file import UserShader
+    from .compilation import Compilation
     from .options import Options
 
 
@@ -144,13 +145,20 @@ def _inspect_user_shader(
     model: Path, options: Options, gpus: Mapping[str, Gpu], progress: Callable[[str], None]
 ) -> Inspection:
     """Compile a model into a user shader in memory, and inspect a frame of it."""
+    _, shader, frame = user_shader_frame(model, options, progress)
+    return as_user_shader(inspection(frame, gpus), shader)
+
+
+def user_shader_frame(
+    model: Path, options: Options, progress: Callable[[str], None]
+) -> tuple[Compilation, UserShader, dict[str, Any]]:
+    """Compile a model into a user shader in memory; also return the schedule of a frame."""
     dump = Dump(options.dump_ir)
     compiled, shader = driver.user_shader_in_memory(model, model, options, dump, progress)
     try:
-        frame = frame_for(compiled.files, shader, options)
+        return compiled, shader, frame_for(compiled.files, shader, options)
     except ShadergenError as error:
         raise error.at(str(model)) from None
-    return as_user_shader(inspection(frame, gpus), shader)
 
 
 def as_user_shader(found: Inspection, shader: UserShader) -> Inspection:

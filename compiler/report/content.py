@@ -11,14 +11,12 @@ from ...errors import ShadergenError
 from ...records import dataclass, replace
 from ...runtime_glue.python.files import read_shader
 from ...runtime_glue.python.loading import check_schedule
-from .. import compilation, driver
-from ..dump import Dump
+from .. import compilation
 from ..estimation import gpus_of
-from ..inspection import Inspection, as_user_shader, inspection
+from ..inspection import Inspection, as_user_shader, inspection, user_shader_frame
 from ..player.outline import refuse_user_shader, sections
 from ..size_texts import at_defaults
 from ..user_shader import as_dispatched
-from ..user_shader_frame import frame_for
 from .weights import histograms
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from ..options import Options
     from .weights import Histogram
 
+PASS = "//!HOOK"  # begins a pass in the text of a user shader
 OTHERWISE = "shadergen report MODEL --target mpv shows the passes of a user shader"
 
 
@@ -152,7 +151,7 @@ def model_content(
         _, files, context = compilation.compile_graph(graph, options, progress)
     except ShadergenError as error:
         raise error.at(str(model)) from None
-    gpus, notes = _gpus(profile)
+    gpus, notes = _gpus_or_note(profile)
     progress("reading the weights")
     paths = sorted({p["shader"] for p in files.schedule["passes"]})
     return _content(
@@ -170,15 +169,11 @@ def _user_shader_content(
     model: Path, options: Options, profile: str | None, progress: Callable[[str], None]
 ) -> Content:
     """Compile a model into a user shader in memory; the schedule is that of a frame."""
-    dump = Dump(options.dump_ir)
-    compiled, shader = driver.user_shader_in_memory(model, model, options, dump, progress)
-    gpus, notes = _gpus(profile)
-    try:
-        frame = frame_for(compiled.files, shader, options)
-    except ShadergenError as error:
-        raise error.at(str(model)) from None
-    paths = [f"pass {k}" for k in range(1, len(shader.blocks) + 1)]
-    shaders = dict(zip(paths, sections(shader.text), strict=False))  # passes come before tables
+    compiled, shader, frame = user_shader_frame(model, options, progress)
+    gpus, notes = _gpus_or_note(profile)
+    codes = [text for text in sections(shader.text) if text.startswith(PASS)]
+    paths = [f"pass {k}" for k in range(len(codes))]
+    shaders = dict(zip(paths, codes, strict=True))
     passes = [p | {"shader": path} for p, path in zip(frame["passes"], paths, strict=True)]
     decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
     progress("reading the weights")
@@ -195,19 +190,25 @@ def _user_shader_content(
 
 
 def _in_use(frame: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the textures of a frame with their first and last pass in it."""
+    """Return the textures of a frame with their first and last pass in it.
+
+    Each has a slot of its own, as players share no textures.
+    """
     users = defaultdict(list)
     for k, p in enumerate(frame["passes"]):
         for entry in (*p["reads"], *p["writes"]):
             users[entry["texture"]].append(k)
+    inputs = {port["texture"] for port in frame["inputs"]}
     return [
-        t | {"first": min(users[t["name"]]), "last": max(users[t["name"]])}
-        for t in frame["textures"]
+        t
+        | {"first": min(users[t["name"]]), "last": max(users[t["name"]])}
+        | {"slot": None if t["data"] is not None or t["name"] in inputs else k}
+        for k, t in enumerate(frame["textures"])
         if t["name"] in users
     ]
 
 
-def _gpus(profile: str | None) -> tuple[Mapping[str, Gpu], tuple[str, ...]]:
+def _gpus_or_note(profile: str | None) -> tuple[Mapping[str, Gpu], tuple[str, ...]]:
     """Return the GPUs to estimate for, and notes on why there are none."""
     if profile is None:
         return GPUS, ()
@@ -253,7 +254,7 @@ def _groups(
         for name in w.layers:
             of_layer[name].append(k)
     groups = []
-    for layers, members in groupby(passes, key=lambda pair: tuple(pair[1]["layers"])):
+    for (layers, _), members in groupby(passes, key=_layers_or_writes):
         steps = tuple(
             _step(list(of_step), constant)
             for _, of_step in groupby(members, key=_kernel_and_writes)
@@ -265,6 +266,12 @@ def _groups(
             Group(layers, steps, tuple(decisions[k] for k in about), tuple(weights[k] for k in own))
         )
     return tuple(groups)
+
+
+def _layers_or_writes(pair: tuple[int, Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
+    """Return what passes of a group have in common; passes without layers, what they write."""
+    layers = tuple(pair[1]["layers"])
+    return layers, None if layers else _kernel_and_writes(pair)
 
 
 def _kernel_and_writes(pair: tuple[int, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:

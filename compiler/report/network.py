@@ -194,6 +194,8 @@ def _ways(content: Content, cards: list[Card], inputs: int) -> dict[tuple[Source
                     if source[0] != k and k not in readers:
                         readers.append(k)
             for name in step.writes:
+                if name in step.reads and not group.layers:
+                    writers[name] = []  # a copy of what a player hands over replaces it
                 writers.setdefault(name, []).append((k, line))
     return {way: readers for way, readers in ways.items() if readers}
 

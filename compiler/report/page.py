@@ -76,6 +76,7 @@ def html(content: Content) -> str:
         groups=groups(content, BAR),
         bars=bars,
         allocated=allocated,
+        shares=not content.found.hook,
         weight_textures=weights,
         bar_height=HEIGHT,
         last_pass=len(bars) - 1,
@@ -93,10 +94,12 @@ def _facts(content: Content) -> list[tuple[str, str]]:
     found = content.found
     weights = bytes_text(found.weight_bytes) if found.weight_bytes else "in the shaders"
     memory = f"{bytes_text(found.texture_bytes_peak)} of textures"
+    if not found.hook:
+        memory += f", {bytes_text(found.texture_bytes_total)} without sharing"
     facts = [
         ("GPU passes", f"{len(found.passes)} for {count(len(content.groups), 'group')} of layers"),
         ("multiply-adds", si_text(found.macs)),
-        ("memory", f"{memory}, {bytes_text(found.texture_bytes_total)} without sharing"),
+        ("memory", memory),
         ("weights", weights),
         ("shaders", f"{len(content.shaders)}, {_language(content)}"),
         ("inputs", ", ".join(found.inputs)),

@@ -90,7 +90,7 @@ class Costs:
         lanes: invocations that run at once; a pass of fewer invocations takes as long.
         cores: of a software rasteriser's processor. Each computes whole tiles of the render target.
         tile: pixels of such a tile: a draw of so few pixels runs on one core, other draws and all
-            dispatches run on all.
+            dispatches run on all. Render targets are taken as square.
         instruction_cache: vector multiply-adds whose code fits the instruction cache.
         accumulators: vectors that an invocation can accumulate without the cost ``crowding``.
         registers: scalars that an invocation can hold in registers.

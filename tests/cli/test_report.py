@@ -15,6 +15,7 @@ import pytest
 from onnx import helper
 from support import ESPCN
 from support.cli_models import SIZE, onnx
+from support.picture_networks import chroma_from_luma, save
 from support.report_pages import read_page
 
 import shadergen as package
@@ -278,26 +279,44 @@ def test_a_user_shader_is_refused_by_name(shadergen, tmp_path):
     assert not (tmp_path / "r.html").exists()
 
 
-@pytest.mark.parametrize("options", ((), ("--device", "videocore-6", "--weights", "texture")))
-def test_a_model_as_a_user_shader(report, shadergen, tmp_path, options):
-    page = report(ESPCN, "--target", "mpv", *options)
-    shader = tmp_path / "net.glsl"
-    assert shadergen("compile", ESPCN, "-o", shader, "--target", "mpv", *options).code == 0
-    wanted = [part for part in sections(shader.read_text()) if part.startswith("//!HOOK")]
-    assert shaders(page) == wanted
-    found = shadergen("inspect", ESPCN, "--target", "mpv", *options, "--json").json
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (lambda folder: ESPCN, ()),
+        (lambda folder: ESPCN, ("--device", "videocore-6", "--weights", "texture")),
+        (lambda folder: save(chroma_from_luma(), folder), ("--luma", "luma")),
+    ],
+    ids=("draws", "family", "luma"),
+)
+def test_a_model_as_a_user_shader(report, shadergen, tmp_path, model, options):
+    model, shader = model(tmp_path), tmp_path / "net.glsl"
+    options = "--target", "mpv", *options
+    page = report(model, *options)
+    assert shadergen("compile", model, "-o", shader, *options).code == 0
+    codes = [part for part in sections(shader.read_text()) if part.startswith("//!HOOK")]
+    found = shadergen("inspect", model, *options, "--json").json
     rows = page.one("section", id="passes").rows()
     assert [row[1] for row in rows] == [p["name"] for p in found["passes"]]
-    assert rows[0][1] == "copy of low"
-    of_way = {}
+    uses = {}
     for article in page.all("article"):
         textures, *_, passes = (table.rows() for table in article.all("table"))
-        for way, name, *_, used in textures:
-            if name == "conv1":
-                of_way[way] = used, [int(row[0]) for row in passes]
-    (used, writers), (same, readers) = of_way["writes"], of_way["reads"]
-    assert used == same == f"{writers[0]} to {readers[-1]}"
-    assert any("user shader on LUMA" in fact.text for fact in page.all("dd"))
+        numbers = [int(row[0]) for row in passes]
+        shown = article.all("details")
+        assert [d.one("summary").one("span").text for d in shown] == [f"pass {k}" for k in numbers]
+        assert [shaders(page)[int(d.attributes["data-shader"])] for d in shown] == [
+            codes[k] for k in numbers
+        ]
+        for _, name, *_, used in textures:
+            uses.setdefault(name, (used, []))[1].extend(numbers)
+    copies = [row for row in rows if row[1].startswith("copy of ")]
+    inputs = range(len(copies))  # cards; then come those of the copies
+    for name, (used, numbers) in uses.items():  # from the first pass that uses a texture on
+        first, _, last = used.partition(" to ")
+        assert {int(first), int(last or first)} <= set(numbers), name
+    assert any("user shader on" in fact.text for fact in page.all("dd"))
+    edges = [e.attributes for e in page.all("path") if "data-from" in e.attributes]
+    read = {int(e["data-to"]) for e in edges if int(e["data-from"]) in inputs}
+    assert read == {len(inputs) + k for k in inputs}  # what the player hands over is only copied
 
 
 def test_bad_input_keeps_an_earlier_report(shadergen, report, build, tmp_path):
