@@ -103,8 +103,8 @@ def verify_user_shader(
     result = expected.outputs[made.name]
     wanted = to_pixels(np.asarray(result, np.float64), own.row, own.column)
     if wanted.shape != shown.shape:
-        given, ours, theirs = (f"{a.shape[0]}x{a.shape[1]}" for a in (frame, shown, wanted))
-        why = f"a picture of {given} becomes {ours} with the shader, {theirs} with the model"
+        size, ours, theirs = (f"{a.shape[0]}x{a.shape[1]}" for a in (frame, shown, wanted))
+        why = f"a picture of {size} becomes {ours} with the shader, {theirs} with the model"
         raise _other(shader, why)
     share = _strength(text)
     if share != 1:
