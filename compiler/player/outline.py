@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIX = ".glsl"
-HOOK, START = b"//!HOOK ", 4096  # in a user shader, within so many bytes
+HOOK, START = re.compile(rb"^//!HOOK ", re.MULTILINE), 4096  # within so many bytes
+BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # in models, whose names may hold any text
 CHROMA = "CHROMA"
 ABSENT = {"SCALED"}  # stages that FFmpeg's filter has only where it scales the result
 PLENTY = 1e6  # a side of the output, so that upscalers want to run
@@ -113,7 +114,7 @@ def refuse_user_shader(path: Path, *otherwise: str) -> None:
             start = file.read(START)
     except OSError:
         return
-    if HOOK in start:
+    if HOOK.search(start) and not BINARY.search(start):
         raise ShadergenError(
             "SG0301",
             f"'{path}' is a user shader, not a build",

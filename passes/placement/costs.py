@@ -88,8 +88,9 @@ class Costs:
         code: nanoseconds to compile one vector operation, divided by the frames that repay
             compiling: 1000 on software rasterisers, 10,000 on GPUs.
         lanes: invocations that run at once; a pass of fewer invocations takes as long.
-        cores: of a software rasteriser's processor. Each computes whole tiles of the render target.
-        tile: pixels of such a tile: a draw of so few pixels runs on one core, other draws and all
+        cores: processor cores of a software rasteriser; one core computes a whole tile of the
+            render target.
+        tile: pixels of such a tile. A draw of so few pixels runs on one core, other draws and all
             dispatches run on all. Render targets are taken as square.
         instruction_cache: vector multiply-adds whose code fits the instruction cache.
         accumulators: vectors that an invocation can accumulate without the cost ``crowding``.

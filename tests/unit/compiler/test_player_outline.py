@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from onnx import TensorProto, helper
+from support import refusal
 
-from shadergen.compiler.player.outline import outline
+from shadergen.compiler.player.outline import outline, refuse_user_shader
 from shadergen.errors import ShadergenError
 
 BODY = "//!BIND HOOKED\nvec4 hook() { return vec4(0.5); }\n"
@@ -56,3 +58,13 @@ def test_passes_that_do_not_run_are_counted():
 
 def test_a_stage_that_exists_only_where_the_player_scales_is_refused():
     assert "exists only where the player scales" in refused(shader("", hook="SCALED"))
+
+
+def test_a_model_with_a_line_of_user_shaders_in_a_name_is_no_user_shader(tmp_path):
+    name = "a\n//!HOOK MAIN"
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in (name, "y"))
+    graph = helper.make_graph([helper.make_node("Relu", [name], ["y"])], "g", [x], [y])
+    (tmp_path / "m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+    refuse_user_shader(tmp_path / "m.onnx")
+    (tmp_path / "m.txt").write_text("// net\n\n//!HOOK MAIN\n")
+    assert refusal(lambda: refuse_user_shader(tmp_path / "m.txt")).code == "SG0301"
