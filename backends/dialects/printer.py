@@ -26,6 +26,7 @@ from ..shader.statements import (
     WriteImage,
     WriteTarget,
 )
+from ..shader.types import INT
 from .expression_printer import ExpressionPrinter
 
 if TYPE_CHECKING:
@@ -178,9 +179,16 @@ class Printer(ExpressionPrinter):
         return [f"{c} * {vector}.{LANES[k]}" for k, c in enumerate(self._columns(left))]
 
     def loop(self, s: Loop) -> str:
-        """Return a loop."""
+        """Return a loop, or one in another, which compilers unroll."""
+        name, step, body = s.counter.name, s.step, self.block(s.body)
         start, end = self.expression(s.start), self.expression(s.end)
-        return self.nested(self.loop_head(s.counter.name, start, end, s.step), self.block(s.body))
+        if s.unrolled == 1:
+            return self.nested(self.loop_head(name, start, end, step), body)
+        first, offset = f"first_{name}", f"{name}_offset"
+        counter = self.declare(name, INT, f"{first} + {offset}", False)
+        inner = self.loop_head(offset, "0", str(s.unrolled * step), step)
+        outer = self.loop_head(first, start, end, s.unrolled * step)
+        return self.nested(outer, [self.nested(inner, [counter, *body])])
 
     def branch(self, s: If) -> str:
         """Return a branch, on one line when it is short."""

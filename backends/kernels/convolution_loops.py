@@ -51,6 +51,14 @@ INPUT_ROW = Variable("input_row", INT)  # the first row of the next input plane 
 MOST_ROWS = 8  # rows of a uniform block in straight code
 LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 
+# Compilers leave long loops as they are, and each trip waits for its loads. If they unroll a few
+# trips, these issue their loads together. With more sums there is little to gain, and some GPU
+# spills: in draws of two sums, and in dispatches of four, VideoCore, which has few registers.
+PLANES_UNROLLED = 4
+SUMS_IN_DRAWS, SUMS_IN_DISPATCHES, SUMS_IN_FEW_REGISTERS = 1, 4, 2
+FEW_REGISTERS = 64
+MOST_PRODUCTS = 48  # in straight code of a loop that is unrolled: with 64, Adreno's compiler spills
+
 # Products of a weight vector and a texel's component in straight code. A compiler that unrolls a
 # loop may load the vectors of all its steps first, and spill.
 FEW_PRODUCTS = 16  # unrolled to as many, loops spill on no GPU
@@ -91,7 +99,8 @@ def looped(
     apart = rows_apart(shader, p, x, group)
     first_row = None if apart is None else INPUT_ROW
     load = loader(shader, conv, p, x, group, in_map=in_map, first_row=first_row)
-    input_planes = _input_planes(shader, blocks, group)
+    together = _planes_unrolled(shader, blocks, group)
+    input_planes = _input_planes(shader, blocks, group, together > 1)
     per_tap = shader.size("rows_per_tap", rows // taps)
     height, width = _kernel_size(shader, blocks, group, input_planes, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
@@ -112,14 +121,14 @@ def looped(
 
         if in_rows:
             at = position(0, kw)
-            with _over_planes(body, group, input_planes, apart) as i:
+            with _over_planes(body, group, input_planes, apart, together) as i:
                 step.write(at, i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
                 at = position(kx, 1)
-                with _over_planes(body, group, input_planes, apart) as i:
+                with _over_planes(body, group, input_planes, apart, together) as i:
                     step.write(at, i, 1)
 
 
@@ -145,7 +154,9 @@ def _source_columns(
 
 
 @contextmanager
-def _over_planes(body: Body, group: Group, count: Int, apart: Int | None) -> Iterator[Expression]:
+def _over_planes(
+    body: Body, group: Group, count: Int, apart: Int | None, unrolled: int
+) -> Iterator[Expression]:
     """Build the loop over input planes, around the statements built inside.
 
     Its counter starts at the first plane of the group. Added to a counter from 0, that plane takes
@@ -157,14 +168,40 @@ def _over_planes(body: Body, group: Group, count: Int, apart: Int | None) -> Ite
     if known(count) == 1:
         yield integer(start)
         return
-    with body.loop(INPUT_PLANE, count if known(start) == 0 else start + count, start) as i:
+    end = count if known(start) == 0 else start + count
+    with body.loop(INPUT_PLANE, end, start, unrolled=unrolled) as i:
         yield i
         if apart is not None:
             body.add(INPUT_ROW, apart)
 
 
-def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> Int:
-    """Return the trip count of the loop over input planes: a uniform where code stays short."""
+def _planes_unrolled(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> int:
+    """Return how many trips of the loop over input planes compilers are made to unroll.
+
+    Only of convolutions that read one pixel, and not of loops over uniform blocks: other loops
+    have rules of their own (:func:`_input_planes`, :func:`_kernel_size`).
+    """
+    taps, depth, planes, _, _ = blocks.shape
+    most = SUMS_IN_DRAWS
+    if group.in_compute:
+        few = all(0 < costs.registers <= FEW_REGISTERS for costs in shader.target.costs)
+        most = SUMS_IN_FEW_REGISTERS if few else SUMS_IN_DISPATCHES
+    plain = taps == 1 and group.node.choice.weights != "ubo"
+    whole = depth > PLANES_UNROLLED and depth % PLANES_UNROLLED == 0
+    return PLANES_UNROLLED if plain and whole and planes * len(group.pixels) <= most else 1
+
+
+def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group, partly: bool) -> Int:
+    """Return the trip count of the loop over input planes.
+
+    It is a uniform where compilers would unroll the whole loop and code would be long or spill.
+
+    Args:
+        shader: where the uniform is declared.
+        blocks: the weight blocks of an invocation.
+        group: what an invocation computes.
+        partly: whether a few trips are unrolled in any case.
+    """
     taps, depth, planes, width, _ = blocks.shape
     draws = not group.in_compute and shader.target.shares_programs
     pixel = all(map(is_one, group.node.result.shape[2:]))
@@ -173,6 +210,8 @@ def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> 
     # several taps.
     loops = depth > 1 or taps == 1
     if draws and pixel and unrolled and loops and group.node.choice.weights == "ubo":
+        return shader.uniform("planes_in", depth)
+    if draws and partly and MOST_PRODUCTS < depth * width <= LOOPS_UNROLLED[False]:
         return shader.uniform("planes_in", depth)
     return 1 if depth == 1 else shader.size("planes_in", depth)
 

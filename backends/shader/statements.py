@@ -99,13 +99,18 @@ class MultiplyAdd(Statement):
 
 @dataclass(frozen=True)
 class Loop(Statement):
-    """A counter from ``start`` up to, not with, ``end``."""
+    """A counter from ``start`` up to, not with, ``end``.
+
+    ``unrolled`` trips in a row are printed as an inner loop, which compilers unroll; the number of
+    trips is a multiple of it.
+    """
 
     counter: Variable
     end: Expression
     body: tuple[Statement, ...]
     start: Expression
     step: int = 1
+    unrolled: int = 1
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -255,7 +260,9 @@ class Body:
         self.statements.extend(statements)
 
     @contextmanager
-    def loop(self, name: str, end: Int, start: Int = 0, step: int = 1) -> Iterator[Expression]:
+    def loop(
+        self, name: str, end: Int, start: Int = 0, step: int = 1, unrolled: int = 1
+    ) -> Iterator[Expression]:
         """Build a loop from ``start`` to ``end``, exclusive, around the statements built inside.
 
         One that is known to run once is no loop: the statements stand for themselves.
@@ -267,7 +274,8 @@ class Body:
         counter = Variable(name, INT)
         with self._inner() as inner:
             yield counter
-        self.statements.append(Loop(counter, integer(end), tuple(inner), integer(start), step))
+        loop = Loop(counter, integer(end), tuple(inner), integer(start), step, unrolled)
+        self.statements.append(loop)
 
     @contextmanager
     def when(self, condition: Expression) -> Iterator[None]:
