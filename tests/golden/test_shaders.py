@@ -30,6 +30,7 @@ WHOLE, START, END = 100, 60, 20  # lines of a shader, and of a longer one those 
 DEVICES = {"fragment": "gles30", "compute": "gles32-desktop"}
 X = image(1, 4, 4, 2)  # so narrow that an invocation of a compute shader has few pixels
 LARGE = image(1, 32, 256, 256)  # so large that a second pass pays
+DEEP = image(1, 32, 4, 2)
 WIDE = {"pads": (0, 0, 0, 1)}
 
 
@@ -69,6 +70,10 @@ def large_convolution() -> Value:
     return conv(LARGE, 8, 3, "conv", pads=(1, 1, 1, 1))
 
 
+def one_pixel() -> Value:
+    return conv(DEEP, 4, 1, "conv")
+
+
 def depthwise() -> Value:
     return conv(X, 4, (1, 2), "depthwise", groups=4, **WIDE)
 
@@ -101,6 +106,8 @@ CASES = {
     "convolution-fragment": Case(convolution, "fragment"),
     "convolution-fragment-blocks": Case(large_convolution, "fragment", weights="texture", x=LARGE),
     "convolution-compute": Case(convolution, "compute"),
+    "convolution-fragment-unrolled": Case(one_pixel, "fragment", weights="texture", x=DEEP),
+    "convolution-compute-unrolled": Case(one_pixel, "compute", weights="texture", x=DEEP),
     "depthwise-fragment": Case(depthwise, "fragment"),
     "depthwise-compute": Case(depthwise, "compute"),
     "grouped-fragment": Case(grouped, "fragment", 1),  # compute has none of its own
