@@ -53,7 +53,8 @@ LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 
 # Compilers leave long loops as they are, and each trip waits for its loads. If they unroll a few
 # trips, these issue their loads together. With more sums there is little to gain, and some GPU
-# spills: in draws of two sums, and in dispatches of four, VideoCore, which has few registers.
+# spills. VideoCore, which has few registers, spills in draws of two sums, in dispatches of four in
+# builds for it alone, and where an invocation computes more planes than pixels.
 PLANES_UNROLLED = 4
 SUMS_IN_DRAWS, SUMS_IN_DISPATCHES, SUMS_IN_FEW_REGISTERS = 1, 4, 2
 FEW_REGISTERS = 64
@@ -182,13 +183,15 @@ def _planes_unrolled(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) 
     have rules of their own (:func:`_input_planes`, :func:`_kernel_size`).
     """
     taps, depth, planes, _, _ = blocks.shape
-    most = SUMS_IN_DRAWS
+    pixels, most = len(group.pixels), SUMS_IN_DRAWS
     if group.in_compute:
-        few = all(0 < costs.registers <= FEW_REGISTERS for costs in shader.target.costs)
-        most = SUMS_IN_FEW_REGISTERS if few else SUMS_IN_DISPATCHES
+        few = [0 < costs.registers <= FEW_REGISTERS for costs in shader.target.costs]
+        most = SUMS_IN_FEW_REGISTERS if all(few) else SUMS_IN_DISPATCHES
+        if any(few) and planes > pixels:
+            return 1
     plain = taps == 1 and group.node.choice.weights != "ubo"
     whole = depth > PLANES_UNROLLED and depth % PLANES_UNROLLED == 0
-    return PLANES_UNROLLED if plain and whole and planes * len(group.pixels) <= most else 1
+    return PLANES_UNROLLED if plain and whole and planes * pixels <= most else 1
 
 
 def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group, partly: bool) -> Int:
