@@ -11,7 +11,7 @@ from ..backends.build_folder import SCHEDULE
 from ..records import replace
 from . import driver
 from .compiled_model import CompiledModel, TemporaryFolder
-from .keyword_texts import in_keywords
+from .keyword_texts import in_keywords, keyword_text
 from .keywords import CompileOptions, make_options
 from .models import image_size, is_module, model_file, write_model
 from .options import Options
@@ -74,6 +74,7 @@ def compile_model(
         made = _with_default_size(made, model, example)
         compiled = driver.compile_model(source, path, made)
     known = {f.name: getattr(compiled, f.name) for f in fields(compiled)}
+    known["notes"] = tuple(map(keyword_text, compiled.notes))
     written = b"" if compiled.user_shader else (path / SCHEDULE).read_bytes()
     return CompiledModel(**known, source=source, options=made, _folder=folder, _written=written)
 

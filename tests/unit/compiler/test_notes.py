@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support import ESPCN, compile_graph, conv, graph_of, image
 
+import shadergen
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.notes import compiled_notes
 from shadergen.compiler.options import Options
@@ -105,3 +106,8 @@ def test_compiling_hands_the_notes_on(tmp_path):
     options = Options(input_size={"": (8, 8)}, fuse_separable="on")
     compiled = compile_model(ESPCN, tmp_path / "b", options)
     assert compiled.notes == ("--fuse-separable on has no effect: no layer qualifies",)
+
+
+def test_notes_of_the_python_interface_name_options_as_keywords():
+    compiled = shadergen.compile_model(ESPCN, input_size="8x8", fuse_separable="on")
+    assert compiled.notes == ('fuse_separable="on" has no effect: no layer qualifies',)
