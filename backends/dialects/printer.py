@@ -182,12 +182,12 @@ class Printer(ExpressionPrinter):
         """Return a loop, or one in another, which compilers unroll."""
         name, step, body = s.counter.name, s.step, self.block(s.body)
         start, end = self.expression(s.start), self.expression(s.end)
-        if s.unrolled == 1:
+        if s.inner_trips == 1:
             return self.nested(self.loop_head(name, start, end, step), body)
-        first, offset = f"first_{name}", f"{name}_offset"
+        first, offset = s.printed_names
         counter = self.declare(name, INT, f"{first} + {offset}", False)
-        inner = self.loop_head(offset, "0", str(s.unrolled * step), step)
-        outer = self.loop_head(first, start, end, s.unrolled * step)
+        inner = self.loop_head(offset, "0", str(s.inner_trips * step), step)
+        outer = self.loop_head(first, start, end, s.inner_trips * step)
         return self.nested(outer, [self.nested(inner, [counter, *body])])
 
     def branch(self, s: If) -> str:

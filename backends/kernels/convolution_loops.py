@@ -51,14 +51,15 @@ INPUT_ROW = Variable("input_row", INT)  # the first row of the next input plane 
 MOST_ROWS = 8  # rows of a uniform block in straight code
 LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 
-# Compilers leave long loops as they are, and each trip waits for its loads. If they unroll a few
-# trips, these issue their loads together. With more sums there is little to gain, and some GPU
-# spills. VideoCore, which has few registers, spills in draws of two sums, in dispatches of four in
-# builds for it alone, and where an invocation computes more planes than pixels.
-PLANES_UNROLLED = 4
+# Compilers leave long loops as they are, and each trip waits for its loads. They unroll an inner
+# loop of few trips, and issue the loads of all of them together.
+INNER_TRIPS = 4
+# The most sums of an invocation that has such a loop. With more there is little to gain, and
+# compilers spill: VideoCore's in draws, Mali's and VideoCore's in dispatches.
 SUMS_IN_DRAWS, SUMS_IN_DISPATCHES, SUMS_IN_FEW_REGISTERS = 1, 4, 2
-FEW_REGISTERS = 64
-MOST_PRODUCTS = 48  # in straight code of a loop that is unrolled: with 64, Adreno's compiler spills
+FEW_REGISTERS = 64  # scalars; VideoCore has fewer, all other families have more
+# Products in a loop over input planes that Adreno's compiler unrolls as a whole, and then spills.
+SPILLING = range(49, 81)
 
 # Products of a weight vector and a texel's component in straight code. A compiler that unrolls a
 # loop may load the vectors of all its steps first, and spill.
@@ -100,8 +101,8 @@ def looped(
     apart = rows_apart(shader, p, x, group)
     first_row = None if apart is None else INPUT_ROW
     load = loader(shader, conv, p, x, group, in_map=in_map, first_row=first_row)
-    together = _planes_unrolled(shader, blocks, group)
-    input_planes = _input_planes(shader, blocks, group, together > 1)
+    inner_trips = _inner_trips(shader, blocks, group)
+    input_planes = _input_planes(shader, blocks, group, inner_trips)
     per_tap = shader.size("rows_per_tap", rows // taps)
     height, width = _kernel_size(shader, blocks, group, input_planes, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
@@ -122,14 +123,14 @@ def looped(
 
         if in_rows:
             at = position(0, kw)
-            with _over_planes(body, group, input_planes, apart, together) as i:
+            with _over_planes(body, group, input_planes, apart, inner_trips) as i:
                 step.write(at, i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
                 at = position(kx, 1)
-                with _over_planes(body, group, input_planes, apart, together) as i:
+                with _over_planes(body, group, input_planes, apart, inner_trips) as i:
                     step.write(at, i, 1)
 
 
@@ -156,7 +157,7 @@ def _source_columns(
 
 @contextmanager
 def _over_planes(
-    body: Body, group: Group, count: Int, apart: Int | None, unrolled: int
+    body: Body, group: Group, count: Int, apart: Int | None, inner_trips: int
 ) -> Iterator[Expression]:
     """Build the loop over input planes, around the statements built inside.
 
@@ -170,40 +171,36 @@ def _over_planes(
         yield integer(start)
         return
     end = count if known(start) == 0 else start + count
-    with body.loop(INPUT_PLANE, end, start, unrolled=unrolled) as i:
+    with body.loop(INPUT_PLANE, end, start, inner_trips=inner_trips) as i:
         yield i
         if apart is not None:
             body.add(INPUT_ROW, apart)
 
 
-def _planes_unrolled(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> int:
-    """Return how many trips of the loop over input planes compilers are made to unroll.
+def _inner_trips(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> int:
+    """Return how many trips of the loop over input planes stand in a loop of their own.
 
-    Only of convolutions that read one pixel, and not of loops over uniform blocks: other loops
-    have rules of their own (:func:`_input_planes`, :func:`_kernel_size`).
+    More than one only in convolutions that read one pixel, and not in loops over uniform blocks:
+    other loops have rules of their own (:func:`_input_planes`, :func:`_kernel_size`).
     """
     taps, depth, planes, _, _ = blocks.shape
     pixels, most = len(group.pixels), SUMS_IN_DRAWS
     if group.in_compute:
         few = [0 < costs.registers <= FEW_REGISTERS for costs in shader.target.costs]
         most = SUMS_IN_FEW_REGISTERS if all(few) else SUMS_IN_DISPATCHES
-        if any(few) and planes > pixels:
+        if any(few) and planes > pixels:  # a trip loads more weights than texels: VideoCore spills
             return 1
     plain = taps == 1 and group.node.choice.weights != "ubo"
-    whole = depth > PLANES_UNROLLED and depth % PLANES_UNROLLED == 0
-    return PLANES_UNROLLED if plain and whole and planes * pixels <= most else 1
+    whole = depth > INNER_TRIPS and depth % INNER_TRIPS == 0
+    return INNER_TRIPS if plain and whole and planes * pixels <= most else 1
 
 
-def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group, partly: bool) -> Int:
-    """Return the trip count of the loop over input planes.
+def _input_planes(
+    shader: ShaderBuilder, blocks: WeightBlocks, group: Group, inner_trips: int
+) -> Int:
+    """Return the number of input planes, at which the loop over them ends.
 
     It is a uniform where compilers would unroll the whole loop and code would be long or spill.
-
-    Args:
-        shader: where the uniform is declared.
-        blocks: the weight blocks of an invocation.
-        group: what an invocation computes.
-        partly: whether a few trips are unrolled in any case.
     """
     taps, depth, planes, width, _ = blocks.shape
     draws = not group.in_compute and shader.target.shares_programs
@@ -214,7 +211,7 @@ def _input_planes(shader: ShaderBuilder, blocks: WeightBlocks, group: Group, par
     loops = depth > 1 or taps == 1
     if draws and pixel and unrolled and loops and group.node.choice.weights == "ubo":
         return shader.uniform("planes_in", depth)
-    if draws and partly and MOST_PRODUCTS < depth * width <= LOOPS_UNROLLED[False]:
+    if draws and inner_trips > 1 and depth * width in SPILLING:
         return shader.uniform("planes_in", depth)
     return 1 if depth == 1 else shader.size("planes_in", depth)
 

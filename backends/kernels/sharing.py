@@ -4,7 +4,8 @@ Sizes in a fragment program are literals, so convolutions of 32 and of 48 planes
 A driver takes tens of milliseconds to compile each program, so a network of hundreds of draws
 starts slowly. Layers whose programs differ only in sizes therefore share one program. Sizes that
 differ between these layers become uniforms. Sizes that are equal stay literals, from which
-compilers make faster code.
+compilers make faster code. Programs with and without inner loops (:mod:`.convolution_loops`) differ
+in more than sizes.
 
 Two cases keep all sizes as literals. Networks of at most ``FEW_PROGRAMS`` start fast enough. Frames
 of software rasterisers take longer with sizes in uniforms (``Target.shares_programs``).

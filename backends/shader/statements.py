@@ -101,8 +101,10 @@ class MultiplyAdd(Statement):
 class Loop(Statement):
     """A counter from ``start`` up to, not with, ``end``.
 
-    ``unrolled`` trips in a row are printed as an inner loop, which compilers unroll; the number of
-    trips is a multiple of it.
+    If ``inner_trips`` is more than 1, so many trips in a row are printed as an inner loop, which
+    compilers unroll. The number of trips must be a multiple of it: who builds a loop that ends at a
+    uniform sees to that. Here it stays one loop, so that costs, trip counts and outlines do not
+    depend on it; :attr:`printed_names` has the names of the counters that printing adds.
     """
 
     counter: Variable
@@ -110,7 +112,12 @@ class Loop(Statement):
     body: tuple[Statement, ...]
     start: Expression
     step: int = 1
-    unrolled: int = 1
+    inner_trips: int = 1
+
+    @property
+    def printed_names(self) -> tuple[str, str]:
+        """The counters of the outer and of the inner loop, if there are two."""
+        return f"first_{self.counter.name}", f"{self.counter.name}_offset"
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -261,7 +268,7 @@ class Body:
 
     @contextmanager
     def loop(
-        self, name: str, end: Int, start: Int = 0, step: int = 1, unrolled: int = 1
+        self, name: str, end: Int, start: Int = 0, step: int = 1, inner_trips: int = 1
     ) -> Iterator[Expression]:
         """Build a loop from ``start`` to ``end``, exclusive, around the statements built inside.
 
@@ -274,7 +281,7 @@ class Body:
         counter = Variable(name, INT)
         with self._inner() as inner:
             yield counter
-        loop = Loop(counter, integer(end), tuple(inner), integer(start), step, unrolled)
+        loop = Loop(counter, integer(end), tuple(inner), integer(start), step, inner_trips)
         self.statements.append(loop)
 
     @contextmanager

@@ -18,6 +18,7 @@ from .expressions import (
     Texel,
     Uniform,
     Variable,
+    known,
     walk,
 )
 from .operations import COMPARISONS, type_of
@@ -97,6 +98,7 @@ def _check(
                 _require(fits, f"{s.target.name} gets a value of another type")
         elif isinstance(s, Loop):
             _require(s.start.type == s.end.type == INT, "the bounds of a loop are not ints")
+            _check_inner_trips(s, scope)
             _check(program, s.body, scope | {s.counter.name: INT}, inside)
         elif isinstance(s, Return):
             returns = None if inside is None else inside.returns
@@ -112,6 +114,18 @@ def _check(
                 _require(s.condition.type == BOOL, "a condition is no bool")
             for inner in s.bodies:
                 _check(program, inner, scope, inside)
+
+
+def _check_inner_trips(loop: Loop, scope: Mapping[str, Type]) -> None:
+    """Check that a loop can be printed as two."""
+    if loop.inner_trips == 1:
+        return
+    first, last = known(loop.start), known(loop.end)
+    if first is not None and last is not None:
+        whole = (last - first) % (loop.inner_trips * loop.step) == 0
+        _require(whole, f"the trips of {loop.counter.name} are no multiple of the inner trips")
+    hidden = [name for name in loop.printed_names if name in scope]
+    _require(not hidden, f"a printed counter would hide {', '.join(hidden)}")
 
 
 def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]) -> None:

@@ -1,15 +1,23 @@
-"""Convolutions that read one pixel: loops over input planes of which a few trips are unrolled."""
+"""Convolutions that read one pixel: loops over input planes with loops of four trips inside."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
 from support import assert_runs_like_reference, compile_graph, conv, graph_of, image
 
-from shadergen.ir.graph import Graph, apply
+from shadergen.backends.kernels import KernelFamilies, family_of
+from shadergen.backends.shader.statements import Loop, walk
+from shadergen.compiler.options import Options
+from shadergen.ir.graph import Choice, Graph, apply
 from shadergen.ir.ops import Pool
+from shadergen.passes.pipeline import optimise
+from shadergen.passes.placement.kinds import has_weights
+from shadergen.passes.rule import Context
+from shadergen.records import replace
 
 RNG = np.random.default_rng(11)
 DRAWS: dict[str, Any] = {"device": "gles30", "weights": "texture", "mrt": 1}
@@ -60,20 +68,47 @@ def test_whole_steps_of_planes_are_unrolled(options):
     assert not unrolled(deep(32, kernel=3), **options), "several taps"
 
 
-def test_blocks_of_more_sums_stay_in_one_loop():
+def test_draws_of_more_sums_have_one_loop():
     assert not unrolled(deep(32, out=16), **DRAWS | {"mrt": 2})
     assert unrolled(deep(32, out=4), **DRAWS | {"mrt": 2}), "there is one plane"
     assert not unrolled(deep(32), **DRAWS | {"weights": "ubo"})
 
 
-def test_a_loop_that_would_spill_if_unrolled_as_a_whole_ends_at_a_uniform():
-    """Adreno's compiler unrolls both loops, and loads the texels of 16 planes first."""
+@pytest.mark.parametrize(
+    ("device", "most", "more_planes_than_pixels"),
+    [("gles31-mobile", 4, False), ("gles32-desktop", 4, True), ("videocore-6", 2, False)],
+)
+def test_dispatches_have_inner_loops_up_to_so_many_sums(device, most, more_planes_than_pixels):
+    """VideoCore, which spills first, is one of the GPUs of ``gles31-mobile``."""
+    target = Options(device=device, stage="compute").target()
+    kernels = KernelFamilies(target)
+    placed = optimise(deep(32, out=32), Context(kernels))
+    node = next(n for n in placed.nodes if has_weights(n))
+    found = {}
+    for choice in kernels.choices(replace(node, choice=Choice())):
+        if choice.stage != "compute" or choice.weights not in ("texture", "ssbo"):
+            continue
+        made = replace(node, choice=choice)
+        (gpu_pass,) = family_of(made).lower(made, target)
+        loops = [s for s in walk(gpu_pass.program.main) if isinstance(s, Loop)]
+        sums = choice.planes, prod(choice.block)
+        found[sums] = any(loop.inner_trips == 4 for loop in loops)
+    assert found == {
+        (planes, pixels): planes * pixels <= most and (planes <= pixels or more_planes_than_pixels)
+        for planes, pixels in found
+    }
+    assert {(1, 1), (2, 1), (1, 2), (2, 2), (1, 4), (2, 4)} <= found.keys()
 
-    def ends(channels: int, device: str = "gles30") -> list[str]:
-        texts = shaders(deep(channels), **STACKED | {"device": device, "stage": "fragment"})
+
+@pytest.mark.parametrize(("channels", "spills"), [(48, False), (64, True), (80, True), (96, False)])
+def test_a_loop_that_spills_on_adreno_if_unrolled_as_a_whole_ends_at_a_uniform(channels, spills):
+    """Adreno's compiler unrolls loops of 49 to 80 products, and loads all texels first."""
+
+    def ends(device: str = "gles30", kernel: int = 1) -> list[str]:
+        options = STACKED | {"device": device, "stage": "fragment"}
+        texts = shaders(deep(channels, kernel=kernel), **options)
         return [line for text in texts for line in text.splitlines() if "< u_planes_in" in line]
 
-    assert ends(64)
-    assert not ends(32)
-    assert not ends(96), "too long to be unrolled"
-    assert not ends(64, "llvmpipe"), "software rasterisers end loops at numbers"
+    assert bool(ends()) == spills
+    assert not ends("llvmpipe"), "software rasterisers end loops at numbers"
+    assert not ends(kernel=3)

@@ -172,6 +172,40 @@ def test_the_verifier_refuses(build, message):
         verify(program(wrong(build)))
 
 
+def inner_loop(end: int, outer: str = "other") -> Body:
+    body = Body()
+    body.let(outer, integer(0))
+    with body.loop("k", end, inner_trips=4) as k:
+        body.let("m", k + Variable(outer, INT))
+    return body
+
+
+def test_a_loop_with_inner_trips_is_printed_as_two():
+    body = inner_loop(8)
+    verify(program(body))
+    assert GlslEs().block(body.statements[1:]) == [
+        "for (int first_k = 0; first_k < 8; first_k += 4) {\n"
+        "    for (int k_offset = 0; k_offset < 4; ++k_offset) {\n"
+        "        int k = first_k + k_offset;\n"
+        "        int m = k + other;\n"
+        "    }\n"
+        "}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("end", "outer", "message"),
+    [
+        (7, "other", "the trips of k are no multiple of the inner trips"),
+        (8, "first_k", "a printed counter would hide first_k"),
+        (8, "k_offset", "a printed counter would hide k_offset"),
+    ],
+)
+def test_the_verifier_refuses_a_loop_that_cannot_be_printed_as_two(end, outer, message):
+    with pytest.raises(InternalError, match=message):
+        verify(program(inner_loop(end, outer)))
+
+
 def test_a_layer_is_given_where_a_texture_has_layers():
     flat = TextureBinding("u_y", "2d")
     for texture, layer in ((TEXTURE, None), (flat, integer(0))):
