@@ -252,6 +252,14 @@ def pairs(net: Net) -> tuple[str, ...]:
     return chained(net, net.pick(rank=4), (depthwise,), OPTIONAL, (one_by_one,), after)
 
 
+@operator("1x1 of many channels", weight=4, dynamic=True)
+def many_channels(net: Net) -> tuple[str, ...]:
+    """Add 1x1 convolutions of more input planes than compilers unroll."""
+    wide = net.draw.one(24, 28, 32, 48, 64, 80, 96)
+    widened = (lambda net, x: same(net, x, wide, 1),)
+    return chained(net, net.pick(rank=4), widened, OPTIONAL, (one_by_one,), OPTIONAL)
+
+
 @operator("3x3 convolutions", weight=4, dynamic=True)
 def threes(net: Net) -> tuple[str, ...]:
     before = (*OPTIONAL, *PADS, twice)
