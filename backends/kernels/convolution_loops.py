@@ -54,18 +54,19 @@ LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 # Compilers leave long loops as they are, and each trip waits for its loads. They unroll an inner
 # loop of few trips, and issue the loads of all of them together.
 INNER_TRIPS = 4
-# The most sums of an invocation that has such a loop. With more there is little to gain, and
-# compilers spill: VideoCore's in draws, Mali's and VideoCore's in dispatches.
+# The most accumulators of an invocation with an inner loop. With more there is little to gain, and
+# compilers spill: Adreno's and VideoCore's in draws, Mali's and VideoCore's in dispatches.
 SUMS_IN_DRAWS, SUMS_IN_DISPATCHES, SUMS_IN_FEW_REGISTERS = 1, 4, 2
 FEW_REGISTERS = 64  # scalars; VideoCore has fewer, all other families have more
-# Products in a loop over input planes that Adreno's compiler unrolls as a whole, and then spills.
+# Numbers of products at which Adreno's compiler unrolls the whole loop over input planes, and
+# spills.
 SPILLING = range(49, 81)
 
 # Products of a weight vector and a texel's component in straight code. A compiler that unrolls a
 # loop may load the vectors of all its steps first, and spill.
 FEW_PRODUCTS = 16  # unrolled to as many, loops spill on no GPU
-# Mali's compilers unroll a loop over input planes and the one around it to as many; to more in
-# blocks of pixels, which share vectors of weights.
+# The most products up to which Mali's compilers unroll a loop over input planes and the one around
+# it. In blocks of pixels they unroll more, because the pixels share vectors of weights.
 LOOPS_UNROLLED = {False: 80, True: 288}
 
 
@@ -178,10 +179,10 @@ def _over_planes(
 
 
 def _inner_trips(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> int:
-    """Return how many trips of the loop over input planes stand in a loop of their own.
+    """Return the trip count of the inner loop over input planes; 1 stands for no inner loop.
 
-    More than one only in convolutions that read one pixel, and not in loops over uniform blocks:
-    other loops have rules of their own (:func:`_input_planes`, :func:`_kernel_size`).
+    Only 1x1 convolutions whose weights lie in no uniform block have inner loops. Other loops have
+    rules of their own (:func:`_input_planes`, :func:`_kernel_size`).
     """
     taps, depth, planes, _, _ = blocks.shape
     pixels, most = len(group.pixels), SUMS_IN_DRAWS
@@ -198,9 +199,10 @@ def _inner_trips(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> i
 def _input_planes(
     shader: ShaderBuilder, blocks: WeightBlocks, group: Group, inner_trips: int
 ) -> Int:
-    """Return the number of input planes, at which the loop over them ends.
+    """Return the end of the loop over input planes: their number.
 
-    It is a uniform where compilers would unroll the whole loop and code would be long or spill.
+    It is a uniform where compilers would otherwise unroll the whole loop into code that is long or
+    spills.
     """
     taps, depth, planes, width, _ = blocks.shape
     draws = not group.in_compute and shader.target.shares_programs

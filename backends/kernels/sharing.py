@@ -5,7 +5,7 @@ A driver takes tens of milliseconds to compile each program, so a network of hun
 starts slowly. Layers whose programs differ only in sizes therefore share one program. Sizes that
 differ between these layers become uniforms. Sizes that are equal stay literals, from which
 compilers make faster code. Programs with and without inner loops (:mod:`.convolution_loops`) differ
-in more than sizes.
+in more than sizes and are never shared.
 
 Two cases keep all sizes as literals. Networks of at most ``FEW_PROGRAMS`` start fast enough. Frames
 of software rasterisers take longer with sizes in uniforms (``Target.shares_programs``).

@@ -101,10 +101,9 @@ class MultiplyAdd(Statement):
 class Loop(Statement):
     """A counter from ``start`` up to, not with, ``end``.
 
-    If ``inner_trips`` is more than 1, so many trips in a row are printed as an inner loop, which
-    compilers unroll. The number of trips must be a multiple of it: who builds a loop that ends at a
-    uniform sees to that. Here it stays one loop, so that costs, trip counts and outlines do not
-    depend on it; :attr:`printed_names` has the names of the counters that printing adds.
+    If ``inner_trips`` is more than 1, the loop is printed as two: the inner one has that many
+    trips, which compilers unroll. The number of trips must be a multiple of it; if ``end`` is a
+    uniform, the caller must ensure that. In the IR it stays one loop, so costs do not depend on it.
     """
 
     counter: Variable

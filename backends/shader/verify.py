@@ -123,7 +123,8 @@ def _check_inner_trips(loop: Loop, scope: Mapping[str, Type]) -> None:
     first, last = known(loop.start), known(loop.end)
     if first is not None and last is not None:
         whole = (last - first) % (loop.inner_trips * loop.step) == 0
-        _require(whole, f"the trips of {loop.counter.name} are no multiple of the inner trips")
+        fault = f"the trip count of {loop.counter.name} is not a multiple of {loop.inner_trips}"
+        _require(whole, fault)
     hidden = [name for name in loop.printed_names if name in scope]
     _require(not hidden, f"a printed counter would hide {', '.join(hidden)}")
 

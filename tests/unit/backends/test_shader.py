@@ -196,7 +196,7 @@ def test_a_loop_with_inner_trips_is_printed_as_two():
 @pytest.mark.parametrize(
     ("end", "outer", "message"),
     [
-        (7, "other", "the trips of k are no multiple of the inner trips"),
+        (7, "other", "the trip count of k is not a multiple of 4"),
         (8, "first_k", "a printed counter would hide first_k"),
         (8, "k_offset", "a printed counter would hide k_offset"),
     ],
