@@ -179,7 +179,7 @@ class Printer(ExpressionPrinter):
         return [f"{c} * {vector}.{LANES[k]}" for k, c in enumerate(self._columns(left))]
 
     def loop(self, s: Loop) -> str:
-        """Return a loop, or one in another, which compilers unroll."""
+        """Return a loop, or two nested ones: compilers unroll the inner one."""
         name, step, body = s.counter.name, s.step, self.block(s.body)
         start, end = self.expression(s.start), self.expression(s.end)
         if s.inner_trips == 1:

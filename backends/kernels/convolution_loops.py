@@ -56,7 +56,9 @@ LONGEST_ROWS = 128  # rows that Mesa's drivers unroll at most
 INNER_TRIPS = 4
 # The most accumulators of an invocation with an inner loop. With more there is little to gain, and
 # compilers spill: Adreno's and VideoCore's in draws, Mali's and VideoCore's in dispatches.
-SUMS_IN_DRAWS, SUMS_IN_DISPATCHES, SUMS_IN_FEW_REGISTERS = 1, 4, 2
+ACCUMULATORS_IN_DRAWS = 1
+ACCUMULATORS_IN_DISPATCHES = 4
+ACCUMULATORS_IN_FEW_REGISTERS = 2
 FEW_REGISTERS = 64  # scalars; VideoCore has fewer, all other families have more
 # Numbers of products at which Adreno's compiler unrolls the whole loop over input planes, and
 # spills.
@@ -185,10 +187,10 @@ def _inner_trips(shader: ShaderBuilder, blocks: WeightBlocks, group: Group) -> i
     rules of their own (:func:`_input_planes`, :func:`_kernel_size`).
     """
     taps, depth, planes, _, _ = blocks.shape
-    pixels, most = len(group.pixels), SUMS_IN_DRAWS
+    pixels, most = len(group.pixels), ACCUMULATORS_IN_DRAWS
     if group.in_compute:
         few = [0 < costs.registers <= FEW_REGISTERS for costs in shader.target.costs]
-        most = SUMS_IN_FEW_REGISTERS if all(few) else SUMS_IN_DISPATCHES
+        most = ACCUMULATORS_IN_FEW_REGISTERS if all(few) else ACCUMULATORS_IN_DISPATCHES
         if any(few) and planes > pixels:  # a trip loads more weights than texels: VideoCore spills
             return 1
     plain = taps == 1 and group.node.choice.weights != "ubo"

@@ -254,7 +254,7 @@ def pairs(net: Net) -> tuple[str, ...]:
 
 @operator("1x1 of many channels", weight=4, dynamic=True)
 def many_channels(net: Net) -> tuple[str, ...]:
-    """Add 1x1 convolutions of more input planes than compilers unroll."""
+    """Add 1x1 convolutions of so many input planes that their loops have inner loops."""
     wide = net.draw.one(24, 28, 32, 48, 64, 80, 96)
     widened = (lambda net, x: same(net, x, wide, 1),)
     return chained(net, net.pick(rank=4), widened, OPTIONAL, (one_by_one,), OPTIONAL)

@@ -106,8 +106,8 @@ CASES = {
     "convolution-fragment": Case(convolution, "fragment"),
     "convolution-fragment-blocks": Case(large_convolution, "fragment", weights="texture", x=LARGE),
     "convolution-compute": Case(convolution, "compute"),
-    "convolution-fragment-unrolled": Case(one_pixel, "fragment", weights="texture", x=DEEP),
-    "convolution-compute-unrolled": Case(one_pixel, "compute", weights="texture", x=DEEP),
+    "convolution-fragment-inner-loop": Case(one_pixel, "fragment", weights="texture", x=DEEP),
+    "convolution-compute-inner-loop": Case(one_pixel, "compute", weights="texture", x=DEEP),
     "depthwise-fragment": Case(depthwise, "fragment"),
     "depthwise-compute": Case(depthwise, "compute"),
     "grouped-fragment": Case(grouped, "fragment", 1),  # compute has none of its own

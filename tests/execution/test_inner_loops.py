@@ -41,7 +41,7 @@ def shaders(graph: Graph, **options: Any) -> list[str]:
     return [text for path, text in files.shaders.items() if not path.endswith("vert")]
 
 
-def unrolled(graph: Graph, **options: Any) -> bool:
+def has_inner_loop(graph: Graph, **options: Any) -> bool:
     return any("input_plane_offset < 4" in text for text in shaders(graph, **options))
 
 
@@ -56,29 +56,29 @@ def test_results_are_those_of_the_reference(channels, options):
 @pytest.mark.parametrize("options", [DRAWS, DISPATCHES], ids=str)
 def test_groups_begin_at_planes_of_their_own(options):
     graph = deep(64, out=16, groups=2)
-    assert unrolled(graph, **options) == (options is DRAWS)
+    assert has_inner_loop(graph, **options) == (options is DRAWS)
     assert_runs_like_reference(graph, **options)
 
 
 @pytest.mark.parametrize("options", [*WAYS, WEBGPU], ids=str)
-def test_whole_steps_of_planes_are_unrolled(options):
-    assert unrolled(deep(32), **options)
-    assert not unrolled(deep(28), **options), "7 planes are no whole steps"
-    assert not unrolled(deep(16), **options), "compilers unroll such a loop as it is"
-    assert not unrolled(deep(32, kernel=3), **options), "several taps"
+def test_depths_of_whole_inner_loops_have_them(options):
+    assert has_inner_loop(deep(32), **options)
+    assert not has_inner_loop(deep(28), **options), "7 planes are no multiple of 4"
+    assert not has_inner_loop(deep(16), **options), "compilers unroll such a loop as it is"
+    assert not has_inner_loop(deep(32, kernel=3), **options), "several taps"
 
 
-def test_draws_of_more_sums_have_one_loop():
-    assert not unrolled(deep(32, out=16), **DRAWS | {"mrt": 2})
-    assert unrolled(deep(32, out=4), **DRAWS | {"mrt": 2}), "there is one plane"
-    assert not unrolled(deep(32), **DRAWS | {"weights": "ubo"})
+def test_draws_of_more_accumulators_have_one_loop():
+    assert not has_inner_loop(deep(32, out=16), **DRAWS | {"mrt": 2})
+    assert has_inner_loop(deep(32, out=4), **DRAWS | {"mrt": 2}), "there is one plane"
+    assert not has_inner_loop(deep(32), **DRAWS | {"weights": "ubo"})
 
 
 @pytest.mark.parametrize(
     ("device", "most", "more_planes_than_pixels"),
     [("gles31-mobile", 4, False), ("gles32-desktop", 4, True), ("videocore-6", 2, False)],
 )
-def test_dispatches_have_inner_loops_up_to_so_many_sums(device, most, more_planes_than_pixels):
+def test_dispatches_of_few_accumulators_have_inner_loops(device, most, more_planes_than_pixels):
     """VideoCore, which spills first, is one of the GPUs of ``gles31-mobile``."""
     target = Options(device=device, stage="compute").target()
     kernels = KernelFamilies(target)
@@ -91,8 +91,8 @@ def test_dispatches_have_inner_loops_up_to_so_many_sums(device, most, more_plane
         made = replace(node, choice=choice)
         (gpu_pass,) = family_of(made).lower(made, target)
         loops = [s for s in walk(gpu_pass.program.main) if isinstance(s, Loop)]
-        sums = choice.planes, prod(choice.block)
-        found[sums] = any(loop.inner_trips == 4 for loop in loops)
+        accumulators = choice.planes, prod(choice.block)
+        found[accumulators] = any(loop.inner_trips == 4 for loop in loops)
     assert found == {
         (planes, pixels): planes * pixels <= most and (planes <= pixels or more_planes_than_pixels)
         for planes, pixels in found
