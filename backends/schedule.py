@@ -20,22 +20,23 @@ from ..passes.placement.aliases import places_of
 from .barriers import barriers
 from .build_files import WEIGHTS, BuildFiles
 from .constraints import sizes_member
-from .dialects.language import print_program, print_vertex, suffix, without_comments
 from .gpu import Blob, ComputePass
 from .pass_work import PassWorks
 from .requirements import requirements
 from .shader.builder import weight_texture_width
+from .shader_files import print_shaders
 from .sizes import expression
 from .texels import components, pack, tensor_bytes, texel_bytes
 from .weights import WeightFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from ..ir.graph import Graph, Port, Value
     from ..passes.placement.target import Target
     from .gpu import GpuPass
-    from .shader.program import Program
+    from .shader_files import ShaderFiles
 
 FORMAT_VERSION = "5.6"
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
@@ -72,6 +73,8 @@ def schedule(
     generator: str,
     calibrated: Sequence[str] = (),
     receptive_fields: Mapping[str, dict[str, Any]] | None = None,
+    shaders: ShaderFiles | None = None,
+    folder: Path | None = None,
 ) -> BuildFiles:
     """Assemble a build from a placed graph and its GPU passes.
 
@@ -82,11 +85,14 @@ def schedule(
         generator: the compiler's name and version.
         calibrated: layers that are in 16 bits by what inputs showed and not by proof.
         receptive_fields: of outputs, by name (:mod:`.receptive_fields`).
+        shaders: the passes', if they are printed already.
+        folder: for the weights until they are saved, see :class:`.weights.WeightFile`.
 
     Raises:
         ShadergenError: SG0207 for dynamic dimensions that no runtime can work out.
     """
-    build = _Assembly(graph, passes, target, generator).build()
+    shaders = shaders or print_shaders(passes, target)
+    build = _Assembly(graph, passes, target, generator, shaders, WeightFile(folder)).build()
     for output, entry in zip(graph.outputs, build.schedule["outputs"], strict=True):
         member = (receptive_fields or {}).get(output.name)
         if member is not None:
@@ -101,26 +107,27 @@ def schedule(
 
 class _Assembly:
     def __init__(
-        self, graph: Graph, passes: Sequence[GpuPass], target: Target, generator: str
+        self,
+        graph: Graph,
+        passes: Sequence[GpuPass],
+        target: Target,
+        generator: str,
+        shaders: ShaderFiles,
+        weights: WeightFile,
     ) -> None:
         self.graph = graph
         self.passes = passes
         self.target = target
         self.generator = generator
-        self.weights = WeightFile()
+        self.shaders = shaders
+        self.weights = weights
         self.names: dict[Value | Blob, str] = {}
         self.taken: set[str] = set()
         self.textures: list[dict[str, Any]] = []
         self.buffers: list[dict[str, Any]] = []
         self.extents: list[tuple[int, str]] = []  # of the textures, and whose they are
-        self.shaders: dict[str, str] = {}
-        self.layers: dict[str, str] = {}
-        self.printed: dict[Program, str] = {}  # program -> path
-        self.paths: dict[str, str] = {}  # source without comments -> path
-        self.sharing: dict[str, int] = {}  # path -> how many passes use it
         # WebGPU orders all accesses itself.
         self.barriers = [[] for _ in passes] if target.wgsl else barriers(passes)
-        self.vertex = f"shaders/fullscreen.{suffix(target, 'vert')}"
         self.works = PassWorks()
         self.places = places_of(graph)
         self.touching: dict[Value | Blob, list[int]] = {}
@@ -132,19 +139,12 @@ class _Assembly:
         for i in self.graph.inputs:
             self._texture(i)
         entries = []
-        for k, p in enumerate(self.passes):
+        for k, (p, shader) in enumerate(zip(self.passes, self.shaders.of_passes, strict=True)):
             with at_layer(p.node.name):
-                entries.append(self._pass(k, p))
-        for path, count in self.sharing.items():
-            if count > 1:
-                note = f"// one program for {count} GPU passes; this header describes the first\n"
-                version, rest = self.shaders[path].split("\n", 1)
-                self.shaders[path] = f"{version}\n{note}{rest}"
+                entries.append(self._pass(k, p, shader))
         for o in self.graph.outputs:
             if o.value not in self.names:
                 raise InternalError(f"no GPU pass writes output '{o.name}'")
-        if not all(isinstance(p, ComputePass) for p in self.passes):
-            self.shaders[self.vertex] = print_vertex(self.target)
         environment = environment_of(s for i in self.graph.inputs for s in i.shape)
         sizes: dict[str, Any] = {}  # filled last: what is written down may need constraints, too
         data = {
@@ -175,7 +175,7 @@ class _Assembly:
         if environment is not None:
             sizes.update(sizes_member(environment))
         passes = tuple(self.passes)
-        return BuildFiles(data, self.shaders, self.weights, self.layers, passes=passes)
+        return BuildFiles(data, self.shaders.sources, self.weights, passes=passes)
 
     def _range(self, i: Input) -> list[float] | None:
         """Return the range that the choice of precisions relies on."""
@@ -183,10 +183,9 @@ class _Assembly:
         relied = self.target.precision == "auto" and i.type.dtype == "float32" and not images
         return list(self.target.input_range) if relied else None
 
-    def _pass(self, position: int, p: GpuPass) -> dict[str, Any]:
+    def _pass(self, position: int, p: GpuPass, shader: str) -> dict[str, Any]:
         result = p.node.result
         self._texture(result)
-        shader = self._shader(position, p)
         work = self.works.of(p, shader)
         reads = []
         for r, fetches in zip(p.reads, work.fetches, strict=True):
@@ -228,7 +227,7 @@ class _Assembly:
         else:
             own = {
                 "stage": "fragment",
-                "vertex": self.vertex,
+                "vertex": self.shaders.vertex,
                 "viewport": [*map(expression, (width, height))],
             }
         return own | {
@@ -267,29 +266,6 @@ class _Assembly:
             return self.names[result]
         first = result.type.first_layer
         return f"{self.names[result]}[{_ranges([k - first for k in p.layers])}]"
-
-    def _shader(self, position: int, p: GpuPass) -> str:
-        if p.program in self.printed:
-            path = self.printed[p.program]
-            self.sharing[path] += 1
-            return path
-        path = self.printed[p.program] = self._printed(position, p)
-        return path
-
-    def _printed(self, position: int, p: GpuPass) -> str:
-        source = print_program(p.program, self.target)
-        key = without_comments(source)  # other layers' names make no other program
-        if key in self.paths:
-            self.sharing[self.paths[key]] += 1
-            return self.paths[key]
-        stem = re.sub(r"[^A-Za-z0-9]+", "_", p.node.name).strip("_")[:40] or "pass"
-        stage = "comp" if isinstance(p, ComputePass) else "frag"
-        path = f"shaders/{position:02d}_{stem}.{suffix(self.target, stage)}"
-        self.shaders[path] = source
-        self.paths[key] = path
-        self.sharing[path] = 1
-        self.layers[path] = ", ".join(p.node.layers)
-        return path
 
     def _unique(self, wish: str) -> str:
         wish = re.sub(r"[\x00-\x1f]", "?", label(wish))[:200]

@@ -10,8 +10,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +71,31 @@ def validate(shaders: Mapping[str, str], layers: Mapping[str, str]) -> dict[str,
         if own:
             found[name] = run(own, layers)
     return found
+
+
+class Validation:
+    """Shaders that compilers check in another thread while the rest of their build is made."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        self._begun: list[Future[dict[str, bool]]] = []
+        self._known: set[str] = set()
+
+    def __enter__(self) -> Validation:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._thread.shutdown()
+
+    def begin(self, shaders: Mapping[str, str], layers: Mapping[str, str]) -> None:
+        """Begin :func:`validate`, but for shaders that it was begun for already."""
+        new = {path: text for path, text in shaders.items() if text not in self._known}
+        self._known.update(new.values())
+        self._begun.append(self._thread.submit(validate, new, layers))
+
+    def result(self) -> dict[str, bool]:
+        """Wait for the compilers; returns and raises what :func:`validate` does."""
+        return dict(chain.from_iterable(each.result().items() for each in self._begun))
 
 
 def _with_naga(

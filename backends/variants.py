@@ -80,7 +80,6 @@ def _sharing(variant: Variant, shaders: dict[str, str], weights: dict[str, str])
         files,
         schedule=schedule,
         shaders={paths[path]: source for path, source in files.shaders.items()},
-        layers={paths[path]: layers for path, layers in files.layers.items()},
         weights_path=place,
     )
 

@@ -1,19 +1,23 @@
 """weights.bin: ranges of bytes, 16-byte aligned, equal contents stored once.
 
-What a model weighs goes to a temporary file as it is made, never all of it to memory at once.
+What a model weighs goes to a file without a name as it is made, never all of it to memory at once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import mmap
+import os
 import shutil
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
+
+from ..errors import ShadergenError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,17 +34,48 @@ class WeightFile:
     """The weight file being written. ``size`` counts its bytes.
 
     A thread computes the digest of what is written while the next weights are made.
+
+    Attributes:
+        folder: on the file system where the file will be saved. Linux can give the file a name
+            there; without the folder, or elsewhere, saving copies it.
     """
 
+    folder: Path | None = None
     size: int = 0
     _file: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+    _nameable: bool = False
     _known: dict[tuple[int, bytes], list[int]] = field(default_factory=dict)
     _digest: Hash = field(default_factory=hashlib.sha256)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     _hashed: list[Future[None]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        if self.folder is None:
+            return
+        with suppress(AttributeError, OSError):
+            descriptor = os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+            self._file = os.fdopen(descriptor, "w+b")
+            self._nameable = True
+
     def add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
-        """Append arrays, little-endian, and return their range as offset and size in bytes."""
+        """Append arrays, little-endian, and return their range as offset and size in bytes.
+
+        Raises:
+            ShadergenError: SG0501 when they cannot be written.
+        """
+        try:
+            return self._add(parts)
+        except OSError as error:
+            where = self.folder if self._nameable else tempfile.gettempdir()
+            raise ShadergenError(
+                "SG0501",
+                f"cannot write the weights in '{where}'",
+                why=reason(error),
+                help="free some space there, or choose another folder with "
+                + ("-o" if self._nameable else "the variable TMPDIR"),
+            ) from None
+
+    def _add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         start, size = self.size, 0
         self._file.seek(start)
         beginning = b""
@@ -96,8 +131,15 @@ class WeightFile:
         return self._digest.hexdigest()
 
     def save(self, path: Path) -> None:
-        """Write the file."""
+        """Write the file; nothing may be added after."""
         self._file.truncate(self.size)
+        if self._nameable:
+            self._nameable = False  # the next is a copy: files of two builds are not one
+            with suppress(OSError):
+                descriptor = self._file.fileno()
+                # The argument src_dir_fd makes Python follow the link.
+                os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
+                return
         self._file.seek(0)
         with path.open("wb") as target:
             shutil.copyfileobj(self._file, target, PIECE)

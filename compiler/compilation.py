@@ -14,6 +14,7 @@ from ..backends.kernels import KernelFamilies, lower
 from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
 from ..backends.shader.verify import verify
+from ..backends.shader_files import print_shaders
 from ..backends.user_shader.expressible import LUMA_OPTION, check_graph
 from ..backends.user_shader.file import UserShader
 from ..backends.user_shader.hooks import LUMA_SCALE
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import ModelProto
 
+    from ..backends.shader_files import ShaderFiles
     from ..ir.graph import Graph
     from .proven_fields import Larger
 
@@ -194,6 +196,8 @@ def compile_graph(
     progress: Callable[[str], None] = lambda step: None,
     observe: Callable[[str, Graph], None] = lambda step, graph: None,
     larger: Larger | None = None,
+    printed: Callable[[ShaderFiles], None] = lambda shaders: None,
+    folder: Path | None = None,
 ) -> tuple[Graph, BuildFiles, Context]:
     """Compile an imported model in memory.
 
@@ -204,6 +208,8 @@ def compile_graph(
         observe: shown the graph after each pass.
         larger: reads the model at another size, as :func:`.proven_fields.proven_members` needs;
             without it the schedule states no receptive fields.
+        printed: shown the shaders before the weights are made.
+        folder: for the weights until they are saved, see :class:`..backends.weights.WeightFile`.
 
     Returns:
         The graph as compiled, the build's contents, and the context with what each pass decided.
@@ -220,16 +226,24 @@ def compile_graph(
     graph = place(graph, context, observe, options.disable_pass, sound)
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
-    files = schedule(graph, lower(graph, target), target, GENERATOR, layers, fields)
+    passes = lower(graph, target)
+    shaders = print_shaders(passes, target)
+    printed(shaders)
     if options.validate:
-        for program in files.programs().values():
+        for program in shaders.programs.values():
             verify(program)
+    files = schedule(graph, passes, target, GENERATOR, layers, fields, shaders, folder)
     check_dynamic(files.schedule, graph.inputs, options.inputs)
     return graph, files, context
 
 
 def compile_file(
-    model: Path, output: Path, options: Options, dump: Dump, progress: Callable[[str], None]
+    model: Path,
+    output: Path,
+    options: Options,
+    dump: Dump,
+    progress: Callable[[str], None],
+    printed: Callable[[ShaderFiles], None] = lambda shaders: None,
 ) -> Compilation:
     """Compile a model for one device; nothing is written."""
     seen: dict[str, Graph] = {}
@@ -244,10 +258,12 @@ def compile_file(
         with explained(model, dump):
             progress("reading the model")
             imported, read = _import(model, options, known)
-            larger = None
+            larger = folder = None
             if options.package != "mpv":  # whose shaders have no schedule
-                larger = partial(larger_graph, model, options)
-            graph, files, context = compile_graph(imported, options, progress, observe, larger)
+                larger, folder = partial(larger_graph, model, options), output.parent
+            graph, files, context = compile_graph(
+                imported, options, progress, observe, larger, printed, folder
+            )
             decisions = tuple(context.decisions)
             calibrated = None
             if isinstance(context.samples, Samples):

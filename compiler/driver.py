@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..backends.replacing import prepare
 from ..backends.user_shader.file import UserShader, user_shader
 from ..backends.user_shader.validation import validate_user_shader
-from ..backends.validate import validate
+from ..backends.validate import Validation
 from ..backends.variants import with_variants
 from ..backends.writer import check_replaceable, write_build
 from ..errors import ShadergenError
@@ -39,6 +38,8 @@ from .user_shader_frame import frame_notes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..backends.shader_files import ShaderFiles
+
 
 def compile_model(
     model: Path, output: Path, options: Options, progress: Callable[[str], None] = lambda step: None
@@ -65,37 +66,40 @@ def compile_model(
         each.measured()
     kept = prepare(output, check_replaceable)
     dump = Dump(options.dump_ir)
-    compiled = compile_file(model, output, options, dump, progress)
-    others = {}
-    for name, each in variants.items():
-        steps = partial(_step_of, progress, name)
-        try:
-            others[name] = compile_file(model, output, each, Dump(each.dump_ir), steps)
-        except ShadergenError as error:
-            raise error.at(f"--device {each.device}") from None
-    files = compiled.files
-    if others:
-        made = [variant_for(variants[name], name, c.files) for name, c in others.items()]
-        files = with_variants(files, made)
-    validation: dict[str, bool] = {}
-    with ThreadPoolExecutor(1) as beside, explained(model, dump):
-        # Weights are written while another process reads the shaders.
-        reading = beside.submit(validate, *files.all_shaders()) if options.validate else None
+    with Validation() as validation:
+
+        def printed(shaders: ShaderFiles) -> None:
+            if options.validate:
+                validation.begin(shaders.sources, shaders.layers)
+
+        compiled = compile_file(model, output, options, dump, progress, printed)
+        others = {}
+        for name, each in variants.items():
+            steps = partial(_step_of, progress, name)
+            try:
+                others[name] = compile_file(model, output, each, Dump(each.dump_ir), steps, printed)
+            except ShadergenError as error:
+                raise error.at(f"--device {each.device}") from None
+        files = compiled.files
+        if others:
+            made = [variant_for(variants[name], name, c.files) for name, c in others.items()]
+            files = with_variants(files, made)
 
         def check(folder: Path) -> None:
-            nonlocal validation
             for name in (None, *others):
                 check_schedule(folder, name)
-            if reading is not None:
+            if options.validate:
                 progress("validating shaders")
-                validation = reading.result()
+                validation.result()
 
-        kept += write_build(files, output, check, embed=options.embed is not None)
+        with explained(model, dump):
+            kept += write_build(files, output, check, embed=options.embed is not None)
     notes = (*compiled.notes, *browser_notes(options, variants))
     for name, other in others.items():
         notes += tuple(f"{name}: {note}" for note in other.notes if note not in compiled.notes)
     notes += tuple(f"'{output}' held other files, which are kept in '{k}'" for k in kept)
-    return replace(compiled, files=files, validation=validation, notes=notes, variants=others)
+    validated = validation.result()
+    return replace(compiled, files=files, validation=validated, notes=notes, variants=others)
 
 
 def _compile_user_shader(

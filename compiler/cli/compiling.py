@@ -269,7 +269,7 @@ def _validation_lines(result: Compilation) -> Iterator[str]:
     """Yield what each compiler says of its shaders, or how to get it."""
     from ...backends.validate import GLSLANG, NAGA, NAGA_F16, UNCHECKED, compiler_of
 
-    shaders = Counter(starmap(compiler_of, result.files.all_shaders()[0].items()))
+    shaders = Counter(starmap(compiler_of, result.files.all_shaders().items()))
     if result.user_shader is not None:
         shaders = Counter({GLSLANG: len(result.user_shader.blocks)})
     for name, there in result.validation.items():

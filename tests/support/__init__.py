@@ -116,7 +116,7 @@ def play(files: BuildFiles, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarr
 
         def check(written: Path) -> None:
             if find_glslang() is not None:
-                validate(files.shaders, files.layers)
+                validate(files.shaders, {})
 
         write_build(files, build, check)
         with Runner(load(build), gl_context()) as runner:

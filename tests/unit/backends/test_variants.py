@@ -32,8 +32,7 @@ def build_of(weights: bytes, **sources: str) -> BuildFiles:
         "weights": {"file": "weights.bin", "size": file.size, "sha256": file.sha256()},
         "passes": [{"vertex": VERTEX, "shader": f"shaders/{n}.frag"} for n in sources],
     }
-    layers = {path: f"layer of {source}" for path, source in shaders.items() if path != VERTEX}
-    return BuildFiles(schedule, shaders, file, layers)
+    return BuildFiles(schedule, shaders, file)
 
 
 def variant(name: str, files: BuildFiles) -> Variant:
@@ -85,10 +84,9 @@ def test_the_generic_schedule_lists_the_variants_and_is_else_as_without():
     assert schedule == GENERIC.schedule
 
 
-def test_layers_are_known_by_the_paths_that_shaders_get():
-    shaders, layers = BOTH.all_shaders()
+def test_shaders_are_those_of_the_build_and_its_variants():
+    shaders = BOTH.all_shaders()
     assert shaders["shaders/b.mali.frag"] == "// new"
-    assert layers["shaders/b.mali.frag"] == "layer of // new"
     assert len(shaders) == 4
 
 

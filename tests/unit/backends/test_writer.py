@@ -72,6 +72,21 @@ def test_a_glslang_that_does_not_run_is_none(tmp_path, monkeypatch):
     assert compile_model(ESPCN, tmp_path / "b", options()).validation == {"glslang": False}
 
 
+def test_shaders_are_checked_before_the_weights_are_made_and_equal_ones_once(monkeypatch):
+    seen: list[dict[str, str]] = []
+    monkeypatch.setattr(
+        validation, "validate", lambda shaders, layers: seen.append(shaders) or {"glslang": True}
+    )
+    with validation.Validation() as checked:
+        checked.begin({"shaders/a.frag": "// a", "shaders/b.frag": "// b"}, {})
+        checked.begin({"shaders/c.frag": "// a", "shaders/b.frag": "// new"}, {})
+        assert checked.result() == {"glslang": True}
+    assert seen == [
+        {"shaders/a.frag": "// a", "shaders/b.frag": "// b"},
+        {"shaders/b.frag": "// new"},
+    ]
+
+
 def test_an_adapter_without_f16_validates_the_other_shaders(monkeypatch):
     seen: dict[str, list[str]] = {}
 

@@ -1,0 +1,73 @@
+"""The weight file: where it is kept until it is saved, and what saving it does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import refusal
+
+from shadergen.backends.weights import WeightFile
+
+CONTENT = np.arange(64, dtype=np.uint8)
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names open files")
+
+
+def filled(folder: Path | None) -> WeightFile:
+    weights = WeightFile(folder)
+    weights.add([CONTENT])
+    return weights
+
+
+@linux
+def test_saving_beside_its_folder_names_the_file_that_was_written(tmp_path):
+    weights = filled(tmp_path)
+    assert not any(tmp_path.iterdir())  # nothing is left by a process that is killed
+    weights.save(tmp_path / "weights.bin")
+    assert (tmp_path / "weights.bin").samefile(f"/proc/self/fd/{weights._file.fileno()}")
+    assert (tmp_path / "weights.bin").read_bytes() == CONTENT.tobytes()
+
+
+def test_what_is_saved_twice_is_two_files(tmp_path):
+    weights = filled(tmp_path)
+    for name in ("a", "b"):
+        weights.save(tmp_path / name)
+    (tmp_path / "a").write_bytes(b"changed")
+    assert (tmp_path / "b").read_bytes() == CONTENT.tobytes()
+
+
+@pytest.mark.parametrize("name", ["missing", None])
+def test_without_a_folder_it_is_copied(tmp_path, name):
+    weights = filled(name and tmp_path / name)
+    weights.save(tmp_path / "weights.bin")
+    assert (tmp_path / "weights.bin").read_bytes() == CONTENT.tobytes()
+
+
+def test_it_is_copied_where_files_cannot_be_named(tmp_path, monkeypatch):
+    def refused(*paths: object, **options: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    weights = filled(tmp_path)
+    monkeypatch.setattr(os, "link", refused)
+    weights.save(tmp_path / "weights.bin")
+    assert (tmp_path / "weights.bin").read_bytes() == CONTENT.tobytes()
+
+
+def test_it_has_the_permissions_of_other_files(tmp_path):
+    filled(tmp_path).save(tmp_path / "weights.bin")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "weights.bin").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_full_disk_is_the_users_to_mend(tmp_path, monkeypatch, inside):
+    weights = WeightFile(tmp_path if inside else None)
+    monkeypatch.setattr(weights, "_file", open("/dev/full", "r+b"))  # noqa: SIM115
+    refused = refusal(weights.add, [CONTENT])
+    assert refused.code == "SG0501"
+    assert refused.why == "No space left on device"
+    assert (str(tmp_path) in refused.what) == inside
