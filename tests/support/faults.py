@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING
 
 from shadergen.backends import schedule
 from shadergen.backends.kernels import family_of
+from shadergen.backends.shader_files import print_shaders
+from shadergen.compiler import compilation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pytest
 
     from shadergen.backends.gpu import GpuPass
     from shadergen.backends.kernels.family import Family
+    from shadergen.backends.shader_files import ShaderFiles
+    from shadergen.passes.placement.target import Target
 
 STORED = re.compile(r"\b(target_\d = |(?:store|imageStore|textureStore)\(.*, )([^;]*?)(\)?;)$")
 PRODUCT = re.compile(r"^ *\w+(?:\.\w+)? \+= .*$", re.MULTILINE)
@@ -49,17 +55,17 @@ def inject(
         change: of a shader's text.
         only: which of the passes.
     """
-    printed = schedule._Assembly._printed
     changed = []
 
-    def wrong(self: schedule._Assembly, position: int, p: GpuPass) -> str:
-        before = set(self.shaders)
-        path = printed(self, position, p)
-        if family_of(p.node) is family and only(p) and path not in before:
-            right = self.shaders[path]
-            self.shaders[path] = change(right)
-            changed.extend([path] if self.shaders[path] != right else [])
-        return path
+    def wrong(passes: Sequence[GpuPass], target: Target) -> ShaderFiles:
+        files = print_shaders(passes, target)
+        for path, p in dict([*zip(files.of_passes, passes, strict=True)][::-1]).items():
+            right = files.sources[path]
+            if family_of(p.node) is family and only(p):
+                files.sources[path] = change(right)
+                changed.extend([path] if files.sources[path] != right else [])
+        return files
 
-    monkeypatch.setattr(schedule._Assembly, "_printed", wrong)
+    for module in (compilation, schedule):
+        monkeypatch.setattr(module, "print_shaders", wrong)
     return changed
