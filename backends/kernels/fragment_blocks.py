@@ -90,9 +90,10 @@ def may_draw_blocks(target: Target) -> bool:
     """Whether draws of several pixels an invocation are compared with others.
 
     They are if costs include memory, because the second node reads and writes whole maps. They are
-    not if draws sample textures, as for VideoCore: its compiler spills registers.
+    not if draws sample textures on VideoCore, perhaps among others: its compiler spills registers.
     """
-    return count_memory(target.costs) and target.fetch != "sample"
+    spills = target.fetch == "sample" and any(c.texture_registers for c in target.costs)
+    return count_memory(target.costs) and not spills
 
 
 def _expand(node: Node, target: Target) -> tuple[Node, ...]:

@@ -92,7 +92,8 @@ def test_the_pixels_of_blocks_are_those_of_a_convolution(block, mode):
 def test_blocks_run_like_the_reference(in_blocks, block, weights, channels, out, size, attributes):
     in_blocks(block)
     graph = single(channels, out, size, **attributes)
-    for options in (GENERIC, EIGHT_TARGETS, {**GENERIC, "fetch": "texel", "mrt": 2}):
+    sampled = {**GENERIC, "device": "mali-valhall", "glsl": 300}
+    for options in (GENERIC, EIGHT_TARGETS, {**GENERIC, "fetch": "texel", "mrt": 2}, sampled):
         options = {**options, "weights": weights}
         assert names(graph, **options)[0] == "ConvBlocks"
         assert_runs_like_reference(graph, **options)
@@ -131,7 +132,8 @@ def test_blocks_take_a_prologue_an_epilogue_of_maps_and_a_place_in_a_concatenati
         ({}, {"precision": "fp16"}),
         ({}, {"textures": "2d"}),
         ({}, {"mrt": 1}),
-        ({}, {"fetch": "sample"}),
+        ({}, {"fetch": "sample"}),  # VideoCore would spill
+        ({}, {"device": "videocore-6", "glsl": 300}),
         ({}, {"device": "gles31-mobile"}),  # has compute shaders
         ({"groups": 2}, {}),
     ],
@@ -140,3 +142,13 @@ def test_only_some_builds_draw_blocks(attributes, options):
     options = {**GENERIC, "weights": "texture", **options}
     assert names(single(48, 48, (64, 64)), **GENERIC)[0] == "ConvBlocks"
     assert "ConvBlocks" not in names(single(48, 48, (64, 64), **attributes), **options)
+
+
+@pytest.mark.parametrize("options", [{"glsl": 300}, {"stage": "fragment"}], ids=str)
+@pytest.mark.parametrize(
+    "device", ["mali-bifrost", "mali-valhall", "adreno-6xx", "adreno-7xx", "nvidia", "intel-gen12"]
+)
+def test_draws_for_a_family_have_the_candidates_of_generic_ones(device, options):
+    options = {**options, "device": device}
+    assert names(single(64, 64, (128, 128)), **options, winograd="off")[0] == "ConvBlocks"
+    assert names(single(64, 64, (128, 128)), **options)[0] == "StripPatches"
