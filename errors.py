@@ -97,7 +97,7 @@ CURES: dict[str, str] = {
     "SG0403": "take a --device with compute shaders, or omit --stage and --weights",
     "SG0404": "store the value in another format: --precision highp, --output-encoding float",
     "SG0405": "replace the layer, end the model before the layer (--outputs), or compile a build",
-    "SG0501": "choose another folder with -o; move files that belong to no build",
+    "SG0501": "choose another folder with -o; move files that belong to no build; free disk space",
     "SG0502": "give the folder that holds schedule.json",
     "SG0503": "compile the model again; do not edit schedule.json by hand",
     "SG0504": "compile the model again with this version, or take the version that compiled it",

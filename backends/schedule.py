@@ -85,8 +85,8 @@ def schedule(
         generator: the compiler's name and version.
         calibrated: layers that are in 16 bits by what inputs showed and not by proof.
         receptive_fields: of outputs, by name (:mod:`.receptive_fields`).
-        shaders: the passes', if they are printed already.
-        folder: for the weights until they are saved, see :class:`.weights.WeightFile`.
+        shaders: printed shaders of the passes. None: they are printed here.
+        folder: on the file system of the output (:class:`.weights.WeightFile`). None: any.
 
     Raises:
         ShadergenError: SG0207 for dynamic dimensions that no runtime can work out.

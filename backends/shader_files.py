@@ -1,4 +1,4 @@
-"""The files of a build's shaders: GPU passes of equal programs share one."""
+"""Shader files of a build. GPU passes with equal programs share one file."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShaderFiles:
-    """Shaders, printed.
+    """The printed shader files of one build.
 
     Attributes:
-        sources: by path in the build's folder.
-        programs: what they were printed from, by path; of equal ones, the first.
-        layers: names of the model's layers, by path.
-        of_passes: the path of each GPU pass's shader, in the passes' order.
-        vertex: the path of the vertex shader, which builds of compute passes alone do not have.
+        sources: source text by path in the build's folder.
+        programs: shader program by path; if several programs share a file, the first.
+        layers: names of the model's layers that the first GPU pass of each file computes, by path.
+        of_passes: shader path of each GPU pass, in execution order.
+        vertex: path of the vertex shader. Builds of compute passes alone have no such file.
     """
 
     sources: dict[str, str]
@@ -42,14 +42,14 @@ def print_shaders(passes: Sequence[GpuPass], target: Target) -> ShaderFiles:
     """Print the programs of GPU passes in the target's language.
 
     Args:
-        passes: in their order.
-        target: what they were lowered for.
+        passes: in execution order; the position of a pass begins the name of its file.
+        target: the target that the passes were lowered for.
     """
     sources: dict[str, str] = {}
     programs: dict[str, Program] = {}
     layers: dict[str, str] = {}
     known: dict[Program, str] = {}
-    paths: dict[str, str] = {}  # by source without comments: other layers' names make no other file
+    paths: dict[str, str] = {}  # by source without comments, which name layers
     of_passes = []
     for position, p in enumerate(passes):
         if p.program not in known:

@@ -74,7 +74,7 @@ def validate(shaders: Mapping[str, str], layers: Mapping[str, str]) -> dict[str,
 
 
 class Validation:
-    """Shaders that compilers check in another thread while the rest of their build is made."""
+    """Validates shaders in a background thread while the rest of the build is made."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
@@ -88,13 +88,13 @@ class Validation:
         self._thread.shutdown()
 
     def begin(self, shaders: Mapping[str, str], layers: Mapping[str, str]) -> None:
-        """Begin :func:`validate`, but for shaders that it was begun for already."""
+        """Start :func:`validate` for all shaders whose text was not given before."""
         new = {path: text for path, text in shaders.items() if text not in self._known}
         self._known.update(new.values())
         self._begun.append(self._thread.submit(validate, new, layers))
 
     def result(self) -> dict[str, bool]:
-        """Wait for the compilers; returns and raises what :func:`validate` does."""
+        """Wait for all started validations; return their results, or raise their first error."""
         return dict(chain.from_iterable(each.result().items() for each in self._begun))
 
 

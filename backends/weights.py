@@ -1,6 +1,6 @@
 """weights.bin: ranges of bytes, 16-byte aligned, equal contents stored once.
 
-What a model weighs goes to a file without a name as it is made, never all of it to memory at once.
+Weights go to an unnamed file as they are made, so memory never holds all of them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ class WeightFile:
     A thread computes the digest of what is written while the next weights are made.
 
     Attributes:
-        folder: on the file system where the file will be saved. Linux can give the file a name
-            there; without the folder, or elsewhere, saving copies it.
+        folder: a folder on the file system where the file will be saved. On Linux, the unnamed file
+            is made there, and saving links it. Without a folder, or on other systems, the unnamed
+            file is in the system's folder for temporary files, and saving copies it.
     """
 
     folder: Path | None = None
     size: int = 0
     _file: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
-    _nameable: bool = False
+    _linkable: bool = False
     _known: dict[tuple[int, bytes], list[int]] = field(default_factory=dict)
     _digest: Hash = field(default_factory=hashlib.sha256)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
@@ -55,24 +56,24 @@ class WeightFile:
         with suppress(AttributeError, OSError):
             descriptor = os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o666)
             self._file = os.fdopen(descriptor, "w+b")
-            self._nameable = True
+            self._linkable = True
 
     def add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         """Append arrays, little-endian, and return their range as offset and size in bytes.
 
         Raises:
-            ShadergenError: SG0501 when they cannot be written.
+            ShadergenError: SG0501 when the arrays cannot be written.
         """
         try:
             return self._add(parts)
         except OSError as error:
-            where = self.folder if self._nameable else tempfile.gettempdir()
+            where = self.folder if self._linkable else tempfile.gettempdir()
             raise ShadergenError(
                 "SG0501",
                 f"cannot write the weights in '{where}'",
                 why=reason(error),
-                help="free some space there, or choose another folder with "
-                + ("-o" if self._nameable else "the variable TMPDIR"),
+                help="free disk space, or "
+                + ("write to another folder" if self._linkable else "set TMPDIR to another folder"),
             ) from None
 
     def _add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
@@ -131,13 +132,13 @@ class WeightFile:
         return self._digest.hexdigest()
 
     def save(self, path: Path) -> None:
-        """Write the file; nothing may be added after."""
+        """Save the weights. :meth:`add` must not be called afterwards."""
         self._file.truncate(self.size)
-        if self._nameable:
-            self._nameable = False  # the next is a copy: files of two builds are not one
+        if self._linkable:
+            self._linkable = False  # a second save copies: two builds never share a file
             with suppress(OSError):
                 descriptor = self._file.fileno()
-                # The argument src_dir_fd makes Python follow the link.
+                # With src_dir_fd, Python follows the link in /proc, and links the file itself.
                 os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
                 return
         self._file.seek(0)

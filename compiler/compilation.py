@@ -208,8 +208,8 @@ def compile_graph(
         observe: shown the graph after each pass.
         larger: reads the model at another size, as :func:`.proven_fields.proven_members` needs;
             without it the schedule states no receptive fields.
-        printed: shown the shaders before the weights are made.
-        folder: for the weights until they are saved, see :class:`..backends.weights.WeightFile`.
+        printed: called with the shaders before the weights are made.
+        folder: on the output's file system (:class:`..backends.weights.WeightFile`). None: any.
 
     Returns:
         The graph as compiled, the build's contents, and the context with what each pass decided.
@@ -259,7 +259,7 @@ def compile_file(
             progress("reading the model")
             imported, read = _import(model, options, known)
             larger = folder = None
-            if options.package != "mpv":  # whose shaders have no schedule
+            if options.package != "mpv":  # user shaders have no schedule and no weight file
                 larger, folder = partial(larger_graph, model, options), output.parent
             graph, files, context = compile_graph(
                 imported, options, progress, observe, larger, printed, folder

@@ -118,8 +118,8 @@ _ADRENO_7XX = _costs(
     uniforms=_ADRENO_CONSTANTS,
 )  # fmt: skip
 
-# Radeon RX 6800. Texels of draws are priced below the fit, which would be 3.2: with that, the first
-# layer of ESPCN takes a dispatch, which is slower there.
+# Radeon RX 6800. ``texel`` and ``sample`` are below the fitted 3.2. With 3.2, the first layer of
+# ESPCN would be a dispatch, which takes more cycles than the draw.
 _RDNA = _costs(
     "Radeon RX 6800",
     {"multiply": 4.0, "operation": 4.1, "texel": 2.2, "sample": 2.2, "compute_texel": 2.7,

@@ -87,11 +87,12 @@ def _offers_blocks(node: Node, target: Target) -> bool:
 
 
 def may_draw_blocks(target: Target) -> bool:
-    """Whether draws of several pixels an invocation are compared with others.
+    """Whether blocks in draws are candidates for a target.
 
-    They are if costs include memory, because the second node reads and writes whole maps. They are
-    not if draws sample textures on VideoCore, perhaps among others: its compiler spills registers.
+    Its costs must include memory, because the second node reads and writes whole maps. If it
+    includes VideoCore, draws must not read by ``texture``: VideoCore's compiler spills registers.
     """
+    # Only VideoCore's costs have texture_registers.
     spills = target.fetch == "sample" and any(c.texture_registers for c in target.costs)
     return count_memory(target.costs) and not spills
 

@@ -132,7 +132,7 @@ def test_blocks_take_a_prologue_an_epilogue_of_maps_and_a_place_in_a_concatenati
         ({}, {"precision": "fp16"}),
         ({}, {"textures": "2d"}),
         ({}, {"mrt": 1}),
-        ({}, {"fetch": "sample"}),  # VideoCore would spill
+        ({}, {"fetch": "sample"}),  # gles30 includes VideoCore, which would spill
         ({}, {"device": "videocore-6", "glsl": 300}),
         ({}, {"device": "gles31-mobile"}),  # has compute shaders
         ({"groups": 2}, {}),
@@ -148,7 +148,7 @@ def test_only_some_builds_draw_blocks(attributes, options):
 @pytest.mark.parametrize(
     "device", ["mali-bifrost", "mali-valhall", "adreno-6xx", "adreno-7xx", "nvidia", "intel-gen12"]
 )
-def test_draws_for_a_family_have_the_candidates_of_generic_ones(device, options):
+def test_builds_of_draws_for_a_family_have_blocks_and_winograd_tiles(device, options):
     options = {**options, "device": device}
     assert names(single(64, 64, (128, 128)), **options, winograd="off")[0] == "ConvBlocks"
     assert names(single(64, 64, (128, 128)), **options)[0] == "StripPatches"

@@ -84,7 +84,7 @@ def test_the_generic_schedule_lists_the_variants_and_is_else_as_without():
     assert schedule == GENERIC.schedule
 
 
-def test_shaders_are_those_of_the_build_and_its_variants():
+def test_all_shaders_include_those_of_variants():
     shaders = BOTH.all_shaders()
     assert shaders["shaders/b.mali.frag"] == "// new"
     assert len(shaders) == 4

@@ -1,4 +1,4 @@
-"""The weight file: where it is kept until it is saved, and what saving it does."""
+"""The weight file: its unnamed file, and saving."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support import refusal
 from shadergen.backends.weights import WeightFile
 
 CONTENT = np.arange(64, dtype=np.uint8)
-linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names open files")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux links unnamed files")
 
 
 def filled(folder: Path | None) -> WeightFile:
@@ -23,15 +23,15 @@ def filled(folder: Path | None) -> WeightFile:
 
 
 @linux
-def test_saving_beside_its_folder_names_the_file_that_was_written(tmp_path):
+def test_saving_in_the_folder_links_the_unnamed_file(tmp_path):
     weights = filled(tmp_path)
-    assert not any(tmp_path.iterdir())  # nothing is left by a process that is killed
+    assert not any(tmp_path.iterdir())  # without a name, nothing is left of a killed process
     weights.save(tmp_path / "weights.bin")
     assert (tmp_path / "weights.bin").samefile(f"/proc/self/fd/{weights._file.fileno()}")
     assert (tmp_path / "weights.bin").read_bytes() == CONTENT.tobytes()
 
 
-def test_what_is_saved_twice_is_two_files(tmp_path):
+def test_saving_twice_makes_independent_files(tmp_path):
     weights = filled(tmp_path)
     for name in ("a", "b"):
         weights.save(tmp_path / name)
@@ -40,13 +40,13 @@ def test_what_is_saved_twice_is_two_files(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["missing", None])
-def test_without_a_folder_it_is_copied(tmp_path, name):
+def test_saving_copies_without_a_usable_folder(tmp_path, name):
     weights = filled(name and tmp_path / name)
     weights.save(tmp_path / "weights.bin")
     assert (tmp_path / "weights.bin").read_bytes() == CONTENT.tobytes()
 
 
-def test_it_is_copied_where_files_cannot_be_named(tmp_path, monkeypatch):
+def test_saving_copies_if_linking_fails(tmp_path, monkeypatch):
     def refused(*paths: object, **options: object) -> None:
         raise OSError(1, "Operation not permitted")
 
@@ -56,7 +56,7 @@ def test_it_is_copied_where_files_cannot_be_named(tmp_path, monkeypatch):
     assert (tmp_path / "weights.bin").read_bytes() == CONTENT.tobytes()
 
 
-def test_it_has_the_permissions_of_other_files(tmp_path):
+def test_saved_weights_have_the_permissions_of_other_files(tmp_path):
     filled(tmp_path).save(tmp_path / "weights.bin")
     (tmp_path / "other").touch()
     assert (tmp_path / "weights.bin").stat().st_mode == (tmp_path / "other").stat().st_mode
@@ -64,7 +64,7 @@ def test_it_has_the_permissions_of_other_files(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_full_disk_is_the_users_to_mend(tmp_path, monkeypatch, inside):
+def test_a_full_disk_is_refused_by_name(tmp_path, monkeypatch, inside):
     weights = WeightFile(tmp_path if inside else None)
     monkeypatch.setattr(weights, "_file", open("/dev/full", "r+b"))  # noqa: SIM115
     refused = refusal(weights.add, [CONTENT])

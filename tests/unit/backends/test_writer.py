@@ -22,12 +22,15 @@ from shadergen.backends import validate as validation
 from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.dialects.glsl_es import GlslEs
 from shadergen.backends.validate import find_glslang
+from shadergen.backends.weights import WeightFile
 from shadergen.backends.writer import write_build
 from shadergen.compiler import compilation
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.errors import InternalError, ShadergenError
 
+RANGE = {"offset": 0, "size": 0}
 glslang = pytest.mark.skipif(find_glslang() is None, reason="glslang is not installed")
 
 
@@ -72,7 +75,17 @@ def test_a_glslang_that_does_not_run_is_none(tmp_path, monkeypatch):
     assert compile_model(ESPCN, tmp_path / "b", options()).validation == {"glslang": False}
 
 
-def test_shaders_are_checked_before_the_weights_are_made_and_equal_ones_once(monkeypatch):
+def test_shaders_are_printed_before_the_weights_are_made(tmp_path, monkeypatch):
+    steps = []
+    monkeypatch.setattr(WeightFile, "add", lambda self, parts: steps.append("weights") or RANGE)
+    request = options(weights="texture")
+    graph = import_model(ESPCN, request)
+    compile_graph(graph, request, printed=lambda shaders: steps.append("shaders"))
+    assert steps[:2] == ["shaders", "weights"]
+    assert steps.count("shaders") == 1
+
+
+def test_equal_shaders_are_validated_once(monkeypatch):
     seen: list[dict[str, str]] = []
     monkeypatch.setattr(
         validation, "validate", lambda shaders, layers: seen.append(shaders) or {"glslang": True}
