@@ -16,6 +16,7 @@ CHOICES = (
     "stage=fragment,weights=texture",
     "stage=fragment,weights=ubo",
     "stage=fragment,weights=ubo,device=adreno-6xx",
+    "stage=fragment,device=mali-valhall",
     "stage=fragment,weights=ssbo,device=gles32-desktop",
     "stage=fragment,fetch=sample",
     "stage=fragment,fetch=image,device=gles32-desktop",
