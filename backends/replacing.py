@@ -139,6 +139,23 @@ def replace_own_file(output: Path, text: str, made: bytes, kind: str, help: str)
         raise _unwritable(output, error, help) from None
 
 
+def no_room(what: str, folder: Path | str, error: OSError) -> ShadergenError:
+    """Return the refusal of a temporary file that cannot be written, mostly for want of room.
+
+    Args:
+        what: the file's contents.
+        folder: where it cannot be written.
+        error: the system's.
+    """
+    return ShadergenError(
+        "SG0501",
+        f"cannot write {what} in '{folder}'",
+        why=reason(error),
+        help="free disk space, or choose other folders: -o for the output, the variable TMPDIR for "
+        "temporary files",
+    )
+
+
 def _unwritable(output: Path, error: OSError, help: str) -> ShadergenError:
     return ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error), help=help)
 

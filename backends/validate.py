@@ -13,11 +13,11 @@ import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InternalError
+from .replacing import no_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,24 +78,36 @@ class Validation:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
-        self._begun: list[Future[dict[str, bool]]] = []
+        self._begun: list[tuple[str, Future[dict[str, bool]]]] = []
         self._known: set[str] = set()
 
     def __enter__(self) -> Validation:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._thread.shutdown()
+        self._thread.shutdown(cancel_futures=True)
 
-    def begin(self, shaders: Mapping[str, str], layers: Mapping[str, str]) -> None:
-        """Start :func:`validate` for all shaders whose text was not given before."""
+    def begin(self, device: str, shaders: Mapping[str, str], layers: Mapping[str, str]) -> None:
+        """Start :func:`validate` for all shaders whose text was not given before.
+
+        Args:
+            device: the name of the profile that the shaders are for, for messages.
+            shaders: as for :func:`validate`.
+            layers: as for :func:`validate`.
+        """
         new = {path: text for path, text in shaders.items() if text not in self._known}
         self._known.update(new.values())
-        self._begun.append(self._thread.submit(validate, new, layers))
+        self._begun.append((device, self._thread.submit(validate, new, layers)))
 
     def result(self) -> dict[str, bool]:
         """Wait for all started validations; return their results, or raise their first error."""
-        return dict(chain.from_iterable(each.result().items() for each in self._begun))
+        found: dict[str, bool] = {}
+        for device, validated in self._begun:
+            try:
+                found |= validated.result()
+            except InternalError as error:
+                raise InternalError(f"--device {device}: {error}") from None
+        return found
 
 
 def _with_naga(
@@ -123,10 +135,13 @@ def _with_glslang(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool
     if glslang is None:
         return False
     with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-        for path, text in shaders.items():
-            file = Path(folder, path)
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+        try:
+            for path, text in shaders.items():
+                file = Path(folder, path)
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise no_room("the shaders to check", tempfile.gettempdir(), error) from None
         command = [glslang, *sorted(shaders)]
         try:
             run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-import shutil
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +16,8 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import ShadergenError, reason
+from ..errors import ShadergenError
+from .replacing import no_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,20 +43,22 @@ class WeightFile:
 
     folder: Path | None = None
     size: int = 0
-    _file: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+    _file: IO[bytes] = field(init=False)
     _linkable: bool = False
+    _linked: bool = False
     _known: dict[tuple[int, bytes], list[int]] = field(default_factory=dict)
     _digest: Hash = field(default_factory=hashlib.sha256)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     _hashed: list[Future[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.folder is None:
-            return
         with suppress(AttributeError, OSError):
-            descriptor = os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o666)
-            self._file = os.fdopen(descriptor, "w+b")
-            self._linkable = True
+            if self.folder is not None:
+                descriptor = os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+                self._file = os.fdopen(descriptor, "w+b")
+                self._linkable = True
+                return
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed with this object)
 
     def add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         """Append arrays, little-endian, and return their range as offset and size in bytes.
@@ -67,14 +69,8 @@ class WeightFile:
         try:
             return self._add(parts)
         except OSError as error:
-            where = self.folder if self._linkable else tempfile.gettempdir()
-            raise ShadergenError(
-                "SG0501",
-                f"cannot write the weights in '{where}'",
-                why=reason(error),
-                help="free disk space, or "
-                + ("write to another folder" if self._linkable else "set TMPDIR to another folder"),
-            ) from None
+            where = self.folder if self._linkable else None
+            raise no_room("the weights", where or tempfile.gettempdir(), error) from None
 
     def _add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         start, size = self.size, 0
@@ -132,15 +128,36 @@ class WeightFile:
         return self._digest.hexdigest()
 
     def save(self, path: Path) -> None:
-        """Save the weights. :meth:`add` must not be called afterwards."""
-        self._file.truncate(self.size)
+        """Save the weights. :meth:`add` must not be called afterwards.
+
+        Raises:
+            ShadergenError: SG0505 when another program has changed what was saved before, of which
+                this would be a copy.
+        """
+        digest = (
+            self.sha256()
+        )  # whose thread maps the file, which others may change once it is saved
+        if not self._linked:
+            self._file.truncate(self.size)
         if self._linkable:
             self._linkable = False  # a second save copies: two builds never share a file
             with suppress(OSError):
                 descriptor = self._file.fileno()
                 # With src_dir_fd, Python follows the link in /proc, and links the file itself.
                 os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
+                self._linked = True
                 return
         self._file.seek(0)
+        copied = hashlib.sha256()
         with path.open("wb") as target:
-            shutil.copyfileobj(self._file, target, PIECE)
+            while piece := self._file.read(PIECE):
+                target.write(piece)
+                if self._linked:
+                    copied.update(piece)
+        if self._linked and copied.hexdigest() != digest:
+            raise ShadergenError(
+                "SG0505",
+                f"the weights for '{path}' are not those that were compiled",
+                why="they are copied from the build that was written first, which was changed",
+                help="compile the model again",
+            )

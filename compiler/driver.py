@@ -68,18 +68,22 @@ def compile_model(
     dump = Dump(options.dump_ir)
     with Validation() as validation:
 
-        def printed(shaders: ShaderFiles) -> None:
+        def begin(device: str, shaders: ShaderFiles) -> None:
             if options.validate:
-                validation.begin(shaders.sources, shaders.layers)
+                validation.begin(device, shaders.sources, shaders.layers)
 
+        printed = partial(begin, options.device)
         compiled = compile_file(model, output, options, dump, progress, printed)
         others = {}
         for name, each in variants.items():
-            steps = partial(_step_of, progress, name)
+            steps, printed = partial(_step_of, progress, name), partial(begin, each.device)
             try:
                 others[name] = compile_file(model, output, each, Dump(each.dump_ir), steps, printed)
             except ShadergenError as error:
-                raise error.at(f"--device {each.device}") from None
+                # A full disk is no fault of the device's.
+                raise (
+                    error if error.code == "SG0501" else error.at(f"--device {each.device}")
+                ) from None
         files = compiled.files
         if others:
             made = [variant_for(variants[name], name, c.files) for name, c in others.items()]

@@ -87,7 +87,7 @@ def _offers_blocks(node: Node, target: Target) -> bool:
 
 
 def may_draw_blocks(target: Target) -> bool:
-    """Whether blocks in draws are candidates for a target.
+    """Whether blocks in draws, and Winograd tiles in strips, are candidates for a target.
 
     Its costs must include memory, because the second node reads and writes whole maps. If it
     includes VideoCore, draws must not read by ``texture``: VideoCore's compiler spills registers.

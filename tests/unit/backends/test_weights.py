@@ -39,6 +39,17 @@ def test_saving_twice_makes_independent_files(tmp_path):
     assert (tmp_path / "b").read_bytes() == CONTENT.tobytes()
 
 
+@linux
+def test_what_was_linked_is_not_copied_after_it_changed(tmp_path):
+    weights = filled(tmp_path)
+    weights.save(tmp_path / "a")
+    with (tmp_path / "a").open("r+b") as file:
+        file.truncate(10)
+    refused = refusal(weights.save, tmp_path / "b")
+    assert refused.code == "SG0505"
+    assert (tmp_path / "a").stat().st_size == 10
+
+
 @pytest.mark.parametrize("name", ["missing", None])
 def test_saving_copies_without_a_usable_folder(tmp_path, name):
     weights = filled(name and tmp_path / name)

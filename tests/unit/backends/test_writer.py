@@ -91,13 +91,36 @@ def test_equal_shaders_are_validated_once(monkeypatch):
         validation, "validate", lambda shaders, layers: seen.append(shaders) or {"glslang": True}
     )
     with validation.Validation() as checked:
-        checked.begin({"shaders/a.frag": "// a", "shaders/b.frag": "// b"}, {})
-        checked.begin({"shaders/c.frag": "// a", "shaders/b.frag": "// new"}, {})
+        checked.begin("gles30", {"shaders/a.frag": "// a", "shaders/b.frag": "// b"}, {})
+        checked.begin("mali", {"shaders/c.frag": "// a", "shaders/b.frag": "// new"}, {})
         assert checked.result() == {"glslang": True}
     assert seen == [
         {"shaders/a.frag": "// a", "shaders/b.frag": "// b"},
         {"shaders/b.frag": "// new"},
     ]
+
+
+def test_a_refused_shader_is_of_a_device(monkeypatch):
+    def refuse(shaders: dict[str, str], layers: dict[str, str]) -> None:
+        raise InternalError("glslang refuses a generated shader")
+
+    monkeypatch.setattr(validation, "validate", refuse)
+    with validation.Validation() as checked:
+        checked.begin("adreno-7xx", {"shaders/a.frag": "// a"}, {})
+        with pytest.raises(InternalError, match="--device adreno-7xx: glslang refuses"):
+            checked.result()
+
+
+@glslang
+def test_without_room_for_the_shaders_the_folder_is_named(tmp_path, monkeypatch):
+    def full(self: Path, *text: object, **how: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    refused = refusal(validation.validate, {"shaders/a.frag": "// a"}, {})
+    assert refused.code == "SG0501"
+    assert tempfile.gettempdir() in refused.what
+    assert "TMPDIR" in refused.help
 
 
 def test_an_adapter_without_f16_validates_the_other_shaders(monkeypatch):
