@@ -186,6 +186,21 @@ def reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
+FREE_SPACE = "free disk space, or write to another folder"
+FREE_TEMPORARY = "free disk space, or set the variable TMPDIR to another folder"
+
+
+def unwritable(what: str, error: OSError, help: str) -> ShadergenError:
+    """Return the refusal of something that the system cannot write.
+
+    Args:
+        what: what cannot be written, and where.
+        error: the system's.
+        help: what the user can do.
+    """
+    return ShadergenError("SG0501", f"cannot write {what}", why=reason(error), help=help)
+
+
 def few(names: Iterable[str], most: int = 8) -> str:
     """Return the first names and the number of further names."""
     names = list(names)

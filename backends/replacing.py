@@ -34,7 +34,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ShadergenError, reason
+from ..errors import ShadergenError, reason, unwritable
 from .build_folder import remove_build
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def check_own_file(output: Path, made: bytes, kind: str, help: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise _unwritable(output, error, help) from None
+        raise unwritable(f"'{output}'", error, help) from None
     if start and made not in start:
         raise ShadergenError(
             "SG0501",
@@ -136,28 +136,7 @@ def replace_own_file(output: Path, text: str, made: bytes, kind: str, help: str)
         with replacing_file(output) as fresh:
             fresh.write_text(text, "utf-8")
     except OSError as error:
-        raise _unwritable(output, error, help) from None
-
-
-def no_room(what: str, folder: Path | str, error: OSError) -> ShadergenError:
-    """Return the refusal of a temporary file that cannot be written, mostly for want of room.
-
-    Args:
-        what: the file's contents.
-        folder: where it cannot be written.
-        error: the system's.
-    """
-    return ShadergenError(
-        "SG0501",
-        f"cannot write {what} in '{folder}'",
-        why=reason(error),
-        help="free disk space, or choose other folders: -o for the output, the variable TMPDIR for "
-        "temporary files",
-    )
-
-
-def _unwritable(output: Path, error: OSError, help: str) -> ShadergenError:
-    return ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error), help=help)
+        raise unwritable(f"'{output}'", error, help) from None
 
 
 def prepare(output: Path, check: Callable[[Path], None]) -> list[Path]:

@@ -16,8 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InternalError
-from .replacing import no_room
+from ..errors import FREE_TEMPORARY, InternalError, unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -141,7 +140,8 @@ def _with_glslang(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise no_room("the shaders to check", tempfile.gettempdir(), error) from None
+            what = f"the shaders to validate in '{tempfile.gettempdir()}'"
+            raise unwritable(what, error, FREE_TEMPORARY) from None
         command = [glslang, *sorted(shaders)]
         try:
             run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

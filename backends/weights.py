@@ -8,16 +8,15 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import ShadergenError
-from .replacing import no_room
+from ..errors import FREE_SPACE, FREE_TEMPORARY, ShadergenError, unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +57,7 @@ class WeightFile:
                 self._file = os.fdopen(descriptor, "w+b")
                 self._linkable = True
                 return
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed with this object)
+        self._file = TemporaryFile()  # noqa: SIM115 (it is closed with this object)
 
     def add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         """Append arrays, little-endian, and return their range as offset and size in bytes.
@@ -69,8 +68,9 @@ class WeightFile:
         try:
             return self._add(parts)
         except OSError as error:
-            where = self.folder if self._linkable else None
-            raise no_room("the weights", where or tempfile.gettempdir(), error) from None
+            if self._linkable:
+                raise unwritable(f"the weights in '{self.folder}'", error, FREE_SPACE) from None
+            raise unwritable(f"the weights in '{gettempdir()}'", error, FREE_TEMPORARY) from None
 
     def _add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         start, size = self.size, 0
@@ -131,12 +131,10 @@ class WeightFile:
         """Save the weights. :meth:`add` must not be called afterwards.
 
         Raises:
-            ShadergenError: SG0505 when another program has changed what was saved before, of which
-                this would be a copy.
+            ShadergenError: SG0505 when they were saved before, and somebody changed that file.
         """
-        digest = (
-            self.sha256()
-        )  # whose thread maps the file, which others may change once it is saved
+        # Once the digest is known, no map is left of the file, which others may shorten later.
+        digest = self.sha256()
         if not self._linked:
             self._file.truncate(self.size)
         if self._linkable:
@@ -157,7 +155,7 @@ class WeightFile:
         if self._linked and copied.hexdigest() != digest:
             raise ShadergenError(
                 "SG0505",
-                f"the weights for '{path}' are not those that were compiled",
-                why="they are copied from the build that was written first, which was changed",
+                f"cannot copy the weights to '{path}'",
+                why="somebody changed them in the build that was saved first",
                 help="compile the model again",
             )

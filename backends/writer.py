@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ShadergenError
+from ..errors import ShadergenError, unwritable
 from .build_folder import SCHEDULE, check_own
 from .embed import embed_c
 from .replacing import replacing_folder
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .build_files import BuildFiles
+
+OTHER_FOLDER = "choose another folder with -o"
 
 
 def check_replaceable(output: Path) -> None:
@@ -39,13 +41,13 @@ def check_replaceable(output: Path) -> None:
         parent = output.absolute().parent
         existing = next(p for p in (parent, *parent.parents) if p.exists())
     except OSError as error:
-        raise _unwritable(output, error) from None
+        raise unwritable(f"'{output}'", error, OTHER_FOLDER) from None
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise ShadergenError(
             "SG0501",
             f"cannot write '{output}'",
             why=f"'{existing}' is not a writable folder",
-            help="choose another folder with -o",
+            help=OTHER_FOLDER,
         )
 
 
@@ -82,7 +84,7 @@ def write_build(
             if embed:
                 embed_c(fresh, output.name, files.schedule)
     except OSError as error:
-        raise _unwritable(output, error) from None
+        raise unwritable(f"'{output}'", error, OTHER_FOLDER) from None
     return kept
 
 
@@ -98,12 +100,3 @@ def _write(
     weights = folder / build.weights_path
     if not weights.exists():
         build.weights.save(weights)
-
-
-def _unwritable(output: Path, error: OSError) -> ShadergenError:
-    return ShadergenError(
-        "SG0501",
-        f"cannot write '{output}'",
-        why=error.strerror or str(error),
-        help="choose another folder with -o",
-    )

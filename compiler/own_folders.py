@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import ShadergenError, few, reason
+from ..errors import ShadergenError, few, unwritable
 from ..records import dataclass
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class OwnFolder:
                 raise ShadergenError("SG0501", f"'{self.path}' is not a folder", help=self.help)
             names = sorted(entry.name for entry in self.path.iterdir())
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise unwritable(f"to '{self.path}'", error, self.help) from None
         if self._earlier() is None:
             self._refuse([name for name in names if name not in self.apart])
 
@@ -73,7 +73,7 @@ class OwnFolder:
             for name, content in files.items():
                 (self.path / name).write_bytes(content)
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise unwritable(f"to '{self.path}'", error, self.help) from None
 
     def _earlier(self) -> list[str] | None:
         """Return the files of the earlier run; None without its index."""
@@ -92,10 +92,6 @@ class OwnFolder:
                 f"'{self.path}' holds files that are not from {self.command}: {few(foreign, 5)}",
                 help=self.help,
             )
-
-    def _unwritable(self, error: OSError) -> ShadergenError:
-        why = reason(error)
-        return ShadergenError("SG0501", f"cannot write to '{self.path}'", why=why, help=self.help)
 
 
 def png_names(names: Collection[str]) -> list[str]:
