@@ -115,6 +115,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
         small(node("Relu", slope=0.5)),
         "error[SG0202]: attribute 'slope' of Relu is not implemented",
     ),
+    "unread input": (
+        small(node("MaxPool", "x", "x", kernel_shape=[2, 2])),
+        "error[SG0202]: input 1 of MaxPool is not implemented",
+    ),
     "unread result": (
         small(node("Relu", outputs=("y", "z")), outputs=("y", "z")),
         "error[SG0202]: result 1 of Relu, 'z', is not implemented",

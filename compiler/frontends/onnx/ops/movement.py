@@ -251,7 +251,7 @@ def identity(node: OnnxNode) -> Item:
 
 def dropout(node: OnnxNode) -> list[Item]:
     """Dropout does nothing at inference; its optional second result, the mask, is true."""
-    node.ignore("ratio", "seed")
+    node.ignore("ratio", "seed", 1)  # the ratio became an input
     training = node.given(2) and node.known(2, "training_mode").any()
     if training and (not node.given(1) or node.known(1, "the ratio").any()):
         raise ShadergenError(

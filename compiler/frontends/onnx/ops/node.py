@@ -1,7 +1,7 @@
 """One ONNX node as its handler sees it: operands, typed attributes, and how to emit.
 
-Handlers (``table``) never touch protobuf. What they do not read of a node is refused by
-:meth:`OnnxNode.finish`, so that no attribute is dropped silently.
+Handlers (``table``) never touch protobuf. Attributes and inputs that a handler does not read are
+refused by :meth:`OnnxNode.finish`, so that none is dropped silently.
 """
 
 from __future__ import annotations
@@ -78,11 +78,12 @@ class OnnxNode:
     enter: Callable[[GraphProto], Subgraph]
     find: Callable[[str], Item | None]
     attributes: dict[str, AttributeProto] = field(init=False)
-    unread: set[str] = field(init=False)
+    unread: set[str | int] = field(init=False)  # names of attributes, positions of inputs
 
     def __post_init__(self) -> None:
         self.attributes = {a.name: a for a in self.proto.attribute}
-        self.unread = set(self.attributes)
+        given = (i for i, item in enumerate(self.inputs) if item is not None)
+        self.unread = {*self.attributes, *given}
         if len(self.attributes) != len(self.proto.attribute):
             raise ShadergenError("SG0105", "an attribute is given twice")
         for name, a in self.attributes.items():
@@ -101,14 +102,14 @@ class OnnxNode:
         """Refuse attributes and inputs that the handler did not read.
 
         Raises:
-            ShadergenError: SG0202 naming the attribute or the result.
+            ShadergenError: SG0202 naming the attribute or the input.
         """
-        for name in sorted(self.unread):
+        for name in sorted(self.unread, key=str):
+            what = f"attribute '{name}'" if isinstance(name, str) else f"input {name}"
             raise ShadergenError(
                 "SG0202",
-                f"attribute '{name}' of {self.op} is not implemented",
+                f"{what} of {self.op} is not implemented",
                 why=f"{self.op} of operator set {self.version}",
-                supported=", ".join(sorted(set(self.attributes) - self.unread)),
             )
 
     # Attributes
@@ -116,8 +117,8 @@ class OnnxNode:
     def has(self, name: str) -> bool:
         return name in self.attributes
 
-    def ignore(self, *names: str) -> None:
-        """Declare attributes that make no difference here."""
+    def ignore(self, *names: str | int) -> None:
+        """Declare attributes and inputs, by position, that make no difference here."""
         self.unread.difference_update(names)
 
     def _read(self, name: str, kind: str, number: int, get: Callable[[AttributeProto], Any]) -> Any:
@@ -227,6 +228,7 @@ class OnnxNode:
 
     def entry(self, index: int) -> Item:
         """Return an input that may be a sequence or an optional."""
+        self.unread.discard(index)
         item = self.inputs[index] if index < len(self.inputs) else None
         if item is None:
             raise ShadergenError("SG0105", f"input {index} of {self.op} is missing")

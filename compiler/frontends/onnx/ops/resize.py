@@ -64,18 +64,19 @@ def resize(node: OnnxNode) -> Value:
     value = node.number("extrapolation_value", 0.0)
     stay = all(hint(a.resized) == hint(a.size) for a in axes)
     if coordinates != CROP and stay and all(a.resized == a.size for a in axes):
-        node.ignore(*_OF_MODES)
+        node.ignore(*_UNUSED)
         return x
     moving = {k: a for k, a in enumerate(axes) if not a.stays}
     if mode == "nearest":
         y = _nearest(node, x, moving, coordinates)
     else:
         y = _interpolated(node, x, moving, mode, coordinates)
-    node.ignore(*_OF_MODES)
+    node.ignore(*_UNUSED)
     return y if coordinates != CROP else _extrapolated(node, y, moving, value)
 
 
-_OF_MODES = ("nearest_mode", "cubic_coeff_a", "exclude_outside", "antialias")
+ROI = 1  # the input with the region to crop
+_UNUSED = ("nearest_mode", "cubic_coeff_a", "exclude_outside", "antialias", ROI)  # by some modes
 
 
 def _nearest(node: OnnxNode, x: Value, moving: dict[int, AnyAxis], coordinates: str) -> Value:
