@@ -7,7 +7,9 @@ a :class:`ShadergenError` (exit status 2, no traceback); a bug in shadergen is a
 
 from __future__ import annotations
 
+from contextlib import suppress
 from difflib import get_close_matches
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -187,7 +189,7 @@ def reason(error: Exception) -> str:
 
 
 FREE_SPACE = "free disk space, or write to another folder"
-FREE_TEMPORARY = "free disk space, or set the variable TMPDIR to another folder"
+FREE_TEMPORARY = "free disk space, or set the environment variable TMPDIR to another folder"
 
 
 def unwritable(what: str, error: OSError, help: str) -> ShadergenError:
@@ -199,6 +201,14 @@ def unwritable(what: str, error: OSError, help: str) -> ShadergenError:
         help: what the user can do.
     """
     return ShadergenError("SG0501", f"cannot write {what}", why=reason(error), help=help)
+
+
+def unwritable_for_now(what: str, error: OSError) -> ShadergenError:
+    """Return the refusal of something that the folder for temporary files cannot hold."""
+    where = "the folder for temporary files"
+    with suppress(OSError):  # there may be none
+        where = f"'{gettempdir()}'"
+    return unwritable(f"{what} to {where}", error, FREE_TEMPORARY)
 
 
 def few(names: Iterable[str], most: int = 8) -> str:

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FREE_TEMPORARY, InternalError, unwritable
+from ..errors import InternalError, unwritable_for_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -133,20 +133,21 @@ def _with_glslang(shaders: Mapping[str, str], layers: Mapping[str, str]) -> bool
     glslang = find_glslang()
     if glslang is None:
         return False
-    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
             for path, text in shaders.items():
                 file = Path(folder, path)
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            what = f"the shaders to validate in '{tempfile.gettempdir()}'"
-            raise unwritable(what, error, FREE_TEMPORARY) from None
-        command = [glslang, *sorted(shaders)]
-        try:
-            run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        except OSError:  # there is a file of its name, which does not run
-            return False
+            command = [glslang, *sorted(shaders)]
+            try:
+                run = subprocess.run(
+                    command, cwd=folder, capture_output=True, text=True, check=False
+                )
+            except OSError:  # there is a file of its name, which does not run
+                return False
+    except OSError as error:
+        raise unwritable_for_now("the shaders for glslang", error) from None
     if run.returncode == 0:
         return True
     current = ""

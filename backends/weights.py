@@ -11,12 +11,12 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from tempfile import TemporaryFile, gettempdir
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import FREE_SPACE, FREE_TEMPORARY, ShadergenError, unwritable
+from ..errors import FREE_SPACE, ShadergenError, unwritable, unwritable_for_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,10 @@ class WeightFile:
                 self._file = os.fdopen(descriptor, "w+b")
                 self._linkable = True
                 return
-        self._file = TemporaryFile()  # noqa: SIM115 (it is closed with this object)
+        try:
+            self._file = TemporaryFile()  # noqa: SIM115 (it is closed with this object)
+        except OSError as error:
+            raise unwritable_for_now("the weights", error) from None
 
     def add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         """Append arrays, little-endian, and return their range as offset and size in bytes.
@@ -69,8 +72,8 @@ class WeightFile:
             return self._add(parts)
         except OSError as error:
             if self._linkable:
-                raise unwritable(f"the weights in '{self.folder}'", error, FREE_SPACE) from None
-            raise unwritable(f"the weights in '{gettempdir()}'", error, FREE_TEMPORARY) from None
+                raise unwritable(f"the weights to '{self.folder}'", error, FREE_SPACE) from None
+            raise unwritable_for_now("the weights", error) from None
 
     def _add(self, parts: Iterable[np.ndarray]) -> dict[str, int]:
         start, size = self.size, 0
@@ -131,9 +134,10 @@ class WeightFile:
         """Save the weights. :meth:`add` must not be called afterwards.
 
         Raises:
-            ShadergenError: SG0505 when they were saved before, and somebody changed that file.
+            ShadergenError: SG0505 if the weights were saved before and that file has changed since.
         """
-        # Once the digest is known, no map is left of the file, which others may shorten later.
+        # The thread of the digest maps the file into memory. After saving, others may shorten the
+        # file; no mapping may remain then.
         digest = self.sha256()
         if not self._linked:
             self._file.truncate(self.size)
@@ -156,6 +160,6 @@ class WeightFile:
             raise ShadergenError(
                 "SG0505",
                 f"cannot copy the weights to '{path}'",
-                why="somebody changed them in the build that was saved first",
+                why=f"{path.name} of the build that was saved first has changed since",
                 help="compile the model again",
             )

@@ -9,8 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ...errors import ShadergenError
+from ...errors import InternalError, ShadergenError
 from ...ir.dimensions import at_layer
+from ...ir.ops import Conv
+from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import at_default
 from ...passes.placement.target import TILES_OF
 from ...passes.placement.tuning_key import tuning_key
@@ -185,7 +187,13 @@ class KernelFamilies:
         return winograd.why_not_winograd(node, self.target)
 
     def refusal(self, node: Node) -> ShadergenError:
-        """Return the error for a node without choices: its weights do not fit."""
+        """Return the error for a convolution without choices: its weights do not fit.
+
+        Raises:
+            InternalError: for another node; it always has choices.
+        """
+        if not isinstance(parts(node).kernel, Conv):
+            raise InternalError(f"no kernel family has a choice for layer {node.name}")
         return weight_storage.refusal(node, self.target)
 
 
