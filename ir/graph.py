@@ -105,7 +105,8 @@ class Choice:
 
     Attributes:
         stage: the shader stage.
-        block: columns and rows of pixels that one invocation computes.
+        block: columns and rows of pixels that one invocation computes; not chosen while ``planes``
+            is None.
         planes: planes that one invocation computes; in fragment shaders, the planes of a GPU pass.
         weights: the storage of a convolution's weights.
         precision: of arithmetic and storage.

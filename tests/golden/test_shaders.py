@@ -18,6 +18,7 @@ from shadergen.backends.dialects import glsl_es, wgsl
 from shadergen.backends.gpu import GpuPass
 from shadergen.backends.kernels import FAMILIES, KernelFamilies, family_of, lower
 from shadergen.backends.kernels.loop_nest import LOOP_NEST
+from shadergen.backends.shader.program import Program
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import Value, apply
 from shadergen.ir.ops import DepthToSpace, Pool
@@ -32,6 +33,10 @@ X = image(1, 4, 4, 2)  # so narrow that an invocation of a compute shader has fe
 LARGE = image(1, 32, 256, 256)  # so large that a second pass pays
 DEEP = image(1, 32, 4, 2)
 WIDE = {"pads": (0, 0, 0, 1)}
+PRINTERS: dict[str, Callable[[Program, Target], str]] = {
+    "glsl": lambda program, target: glsl_es.print_program(program, target.glsl),
+    "wgsl": lambda program, target: wgsl.print_program(program),
+}
 
 
 @dataclass(frozen=True)
@@ -143,11 +148,8 @@ def test_a_kernel_is_printed_as(name: str) -> None:
     case = CASES[name]
     gpu_pass = case.gpu_pass()
     assert gpu_pass.node.choice.stage == case.stage
-    printed = {
-        "glsl": glsl_es.print_program(gpu_pass.program, case.target().glsl),
-        "wgsl": wgsl.print_program(gpu_pass.program),
-    }
-    for dialect, text in printed.items():
+    for dialect, printed in PRINTERS.items():
+        text = printed(gpu_pass.program, case.target())
         compare(GOLDEN / f"{name}.{dialect}", shortened(text))
 
 
@@ -157,5 +159,5 @@ def test_every_kernel_family_has_a_golden_shader() -> None:
 
 
 def test_every_golden_shader_has_its_case() -> None:
-    names = {f"{name}.{dialect}" for name in CASES for dialect in ("glsl", "wgsl")}
+    names = {f"{name}.{dialect}" for name in CASES for dialect in PRINTERS}
     assert {path.name for path in GOLDEN.iterdir()} == names
