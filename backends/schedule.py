@@ -86,7 +86,8 @@ def schedule(
         calibrated: layers that are in 16 bits by what inputs showed and not by proof.
         receptive_fields: of outputs, by name (:mod:`.receptive_fields`).
         shaders: printed shaders of the passes. None: they are printed here.
-        folder: on the file system of the output (:class:`.weights.WeightFile`). None: any.
+        folder: on the output's file system, for the unnamed weight file
+            (:class:`.weights.WeightFile`). None: the folder for temporary files.
 
     Raises:
         ShadergenError: SG0207 for dynamic dimensions that no runtime can work out.

@@ -209,7 +209,8 @@ def compile_graph(
         larger: reads the model at another size, as :func:`.proven_fields.proven_members` needs;
             without it the schedule states no receptive fields.
         printed: called with the shaders before the weights are made.
-        folder: on the output's file system (:class:`..backends.weights.WeightFile`). None: any.
+        folder: on the output's file system, for the unnamed weight file
+            (:class:`..backends.weights.WeightFile`). None: the folder for temporary files.
 
     Returns:
         The graph as compiled, the build's contents, and the context with what each pass decided.

@@ -67,8 +67,8 @@ SPILLING = range(49, 81)
 # Products of a weight vector and a texel's component in straight code. A compiler that unrolls a
 # loop may load the vectors of all its steps first, and spill.
 FEW_PRODUCTS = 16  # unrolled to as many, loops spill on no GPU
-# The most products up to which Mali's compilers unroll a loop over input planes and the one around
-# it. In blocks of pixels they unroll more, because the pixels share vectors of weights.
+# Mali's compilers unroll the loop over input planes and the loop around it, up to this many
+# products. In blocks of pixels they unroll more, because the pixels share vectors of weights.
 LOOPS_UNROLLED = {False: 80, True: 288}
 
 

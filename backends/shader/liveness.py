@@ -146,7 +146,7 @@ def _overlap(s: Statement) -> int:
 
     Compilers unroll short loops of known trips that have no loops in them, and begin the next step
     early. What a step declares outside of scopes counts. The inner trips of a loop do not count:
-    kernels have these only where no compiler was seen to spill.
+    kernels have inner loops only where no compiler was seen to spill.
     """
     if not isinstance(s, Loop) or any(isinstance(inner, Loop) for inner in walk(s.body)):
         return 0

@@ -101,9 +101,10 @@ class MultiplyAdd(Statement):
 class Loop(Statement):
     """A counter from ``start`` up to, not with, ``end``.
 
-    If ``inner_trips`` is more than 1, the loop is printed as two: the inner one has that many
-    trips, which compilers unroll. The number of trips must be a multiple of it; if ``end`` is a
-    uniform, the caller must ensure that. In the IR it stays one loop, so costs do not depend on it.
+    If ``inner_trips`` is more than 1, the loop is printed as two nested loops. The inner loop has
+    ``inner_trips`` trips, and compilers unroll it. The trip count must be a multiple of
+    ``inner_trips``; if ``end`` is a uniform, the caller must ensure this. The IR keeps one loop, so
+    costs ignore ``inner_trips``.
     """
 
     counter: Variable

@@ -126,7 +126,7 @@ def _check_inner_trips(loop: Loop, scope: Mapping[str, Type]) -> None:
         fault = f"the trip count of {loop.counter.name} is not a multiple of {loop.inner_trips}"
         _require(whole, fault)
     hidden = [name for name in loop.printed_names if name in scope]
-    _require(not hidden, f"a printed counter would hide {', '.join(hidden)}")
+    _require(not hidden, f"the printed loop counter {', '.join(hidden)} would shadow another name")
 
 
 def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]) -> None:

@@ -165,7 +165,8 @@ def user_shader(
         aligned=bool(ports.luma and larger),
     )  # fmt: skip
     notes = [
-        f"runs if the player's output is more than {upscale_from:g} times as large as the picture"
+        f"runs if the player's output is more than {upscale_from:g} times as wide and as high as "
+        "the picture"
     ] * bool(larger and not ports.luma)
     notes += [NEEDS_FLOAT_TEXTURES] * bool(tables)
     notes += [f"{why}; pictures of other sizes are shown unchanged" for why in reasons]

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     default=UPSCALE_FROM,
     show_default=True,
     metavar="FACTOR",
-    help="An upscaling user shader runs if the player's output is more than FACTOR times as large "
-    "as the picture.",
+    help="An upscaling user shader runs if the player's output is more than FACTOR times as wide "
+    "and as high as the picture.",
 )
 @click.option(
     "--license",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".glsl"
 HOOK, START = re.compile(rb"^//!HOOK ", re.MULTILINE), 4096  # within so many bytes
-BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # in models, whose names may hold any text
+BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # in model files, not in user shaders
 CHROMA = "CHROMA"
 ABSENT = {"SCALED"}  # stages that FFmpeg's filter has only where it scales the result
 PLENTY = 1e6  # a side of the output, so that upscalers want to run

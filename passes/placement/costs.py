@@ -90,8 +90,8 @@ class Costs:
         lanes: invocations that run at once; a pass of fewer invocations takes as long.
         cores: processor cores of a software rasteriser; one core computes a whole tile of the
             render target.
-        tile: pixels of such a tile. A draw of so few pixels runs on one core, other draws and all
-            dispatches run on all. Render targets are taken as square.
+        tile: pixels of such a tile. A draw of at most this many pixels runs on one core; other
+            draws and all dispatches run on all cores. Render targets are taken as square.
         instruction_cache: vector multiply-adds whose code fits the instruction cache.
         accumulators: vectors that an invocation can accumulate without the cost ``crowding``.
         registers: scalars that an invocation can hold in registers.

@@ -21,7 +21,10 @@ def test_compiles_into_one_file(shadergen, tmp_path):
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--license", "MIT")
     assert ran.code == 0, ran.err
     assert "11 GPU passes on LUMA, 3280 multiply-adds per pixel" in ran.out
-    assert "runs if the player's output is more than 1.2 times as large as the picture" in ran.out
+    assert (
+        "runs if the player's output is more than 1.2 times as wide and as high as the picture"
+        in ran.out
+    )
     assert "glslang accepts all 11 shaders" in ran.out
     assert [path.name for path in tmp_path.iterdir()] == ["net.glsl"]
     assert len(parse(output.read_text())) == 11

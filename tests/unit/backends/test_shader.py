@@ -197,8 +197,8 @@ def test_a_loop_with_inner_trips_is_printed_as_two():
     ("end", "outer", "message"),
     [
         (7, "other", "the trip count of k is not a multiple of 4"),
-        (8, "first_k", "a printed counter would hide first_k"),
-        (8, "k_offset", "a printed counter would hide k_offset"),
+        (8, "first_k", "the printed loop counter first_k would shadow another name"),
+        (8, "k_offset", "the printed loop counter k_offset would shadow another name"),
     ],
 )
 def test_the_verifier_refuses_a_loop_that_cannot_be_printed_as_two(end, outer, message):
