@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from shadergen.compiler import extras
@@ -46,5 +47,6 @@ def draw(results: Sequence[NetworkResult], gpus: Sequence[Gpu], path: Path) -> b
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_title("Share of the multiply-add bound", fontsize=10)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {})
+    with import_module("matplotlib").rc_context({"svg.hashsalt": path.stem}):  # ids do not vary
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {})
     return True
