@@ -154,8 +154,8 @@ class ExpressionPrinter(ABC):
     def vector(self, e: Numbers) -> str:
         """Return a vector or matrix of known numbers; one stands for all of a vector's."""
         if e.type.is_matrix:
-            return self._matrix(e.type, self._columns(e))
-        return self._vector(e.type, self._floats(e.values))
+            return self.matrix_of(e.type, self._columns(e))
+        return self.vector_of(e.type, self._floats(e.values))
 
     def _columns(self, matrix: Expression) -> list[str]:
         """Return the columns of a matrix."""
@@ -165,7 +165,7 @@ class ExpressionPrinter(ABC):
             return [self.expression(Column(matrix, k)) for k in range(matrix.type.columns)]
         texts, lanes = self._floats(matrix.values), matrix.type.lanes
         starts = range(0, len(texts), lanes)
-        return [self._vector(matrix.type.of(lanes), texts[i : i + lanes]) for i in starts]
+        return [self.vector_of(matrix.type.of(lanes), texts[i : i + lanes]) for i in starts]
 
     def _floats(self, values: tuple[float, ...]) -> list[str]:
         """Return literals; numpy prints most of them at once."""
@@ -177,12 +177,13 @@ class ExpressionPrinter(ABC):
             for v, text in zip(values, texts, strict=True)
         ]
 
-    def _vector(self, t: Type, texts: list[str]) -> str:
+    def vector_of(self, t: Type, texts: list[str]) -> str:
+        """Return a vector of printed numbers; equal ones are printed once."""
         same = len(set(texts)) == 1
         return f"{self.type(t)}({texts[0] if same else ', '.join(texts)})"
 
-    def _matrix(self, t: Type, columns: list[str]) -> str:
-        """Return a matrix, a column a line."""
+    def matrix_of(self, t: Type, columns: list[str]) -> str:
+        """Return a matrix of printed columns, one a line."""
         rows = ",\n    ".join(columns)
         return f"{self.type(t)}(\n    {rows}\n)"
 
@@ -190,7 +191,7 @@ class ExpressionPrinter(ABC):
         """Return a vector or matrix of its parts."""
         texts = [self.expression(part) for part in e.parts]
         if e.type.is_matrix:
-            return self._matrix(e.type, texts)
+            return self.matrix_of(e.type, texts)
         return f"{self.type(e.type)}({', '.join(texts)})"
 
     def intrinsic(self, e: Intrinsic) -> str:
