@@ -81,8 +81,15 @@ def _runs_directly(node: Node) -> bool:
 
 
 def choices(node: Node, target: Target) -> Iterator[Choice]:
-    """Yield every choice that runs a convolution directly."""
+    """Yield every choice that runs a convolution directly.
+
+    Winograd products are dispatches: each position of a patch has weights of its own, which code
+    that names its weights cannot select.
+    """
     node = at_default(node)
+    if isinstance(parts(node).kernel, WinogradProducts):
+        yield from compute_choices(node, target)
+        return
     if not parts(node).store:  # a fragment can write only its own pixel
         yield from _fragment_choices(node, fragment_planes(node, target), target)
     elif target.dispatches_draws:

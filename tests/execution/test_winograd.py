@@ -33,6 +33,7 @@ from shadergen.passes.kernel_ops import (
     WinogradResult,
     WinogradRow,
     WinogradTiles,
+    parts,
 )
 from shadergen.passes.kernel_ops.winograd import TILES, of_kernel, of_patch, of_result, transformed
 from shadergen.passes.pipeline import PIPELINE
@@ -610,6 +611,20 @@ def test_a_node_alone_is_measured_with_all_its_steps(tile):
     names = [type(getattr(n.op, "kernel", n.op)).__name__ for n in graph.nodes]
     assert names == IN_TILES
     assert all(n.choice != Choice() for n in graph.nodes)
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_every_candidate_for_products_can_be_lowered(tile):
+    """A draw with constants was a candidate: tune stopped with an IndexError."""
+    node, context = choosing(single(16, 64, (24, 24)), **DESKTOP)
+    families, target = KernelFamilies(context.target), context.target
+    choice = next(c for c in families.choices(node) if c.winograd == tile)
+    nodes = isolate(node, choice, target).nodes
+    products = next(n for n in nodes if isinstance(parts(n).kernel, WinogradProducts))
+    every = families.choices(replace(products, choice=products.choice.undecided))
+    assert {c.stage for c in every} == {"compute"}
+    for candidate in every:
+        lower(isolate(products, candidate, target), target)
 
 
 @GL
