@@ -162,9 +162,10 @@ _INTEL = _costs(
 
 # VideoCore VI of a Raspberry Pi 4. Weights of blocks come from the stream of uniforms in draws,
 # and constants always do. Mesa's driver has blocks of 64 KiB. A shader of 576 vectors of constants
-# takes over a second to compile, one of 288 half a second. With weights in memory, dispatches of
-# two pixels and two planes hold 41 scalars and do not spill, those of four planes hold 45 and do.
-# With constants, draws of Winograd tiles hold 34 scalars and spill, direct draws hold at most 25.
+# takes over a second to compile, one of 288 half a second. In user shaders, whose draws become
+# dispatches, the next candidates are Winograd tiles, which spill; they may have 640. With weights
+# in memory, dispatches of two pixels and two planes hold 41 scalars and do not spill, those of
+# four planes hold 45 and do.
 _VIDEOCORE = _costs(
     "VideoCore VI (Raspberry Pi 4)",
     {"multiply": 4.0, "operation": 3.7, "texel": 9.5, "sample": 2.0, "compute_texel": 14.0,
@@ -174,7 +175,7 @@ _VIDEOCORE = _costs(
     code=45.0,
     registers=47,
     literals=560,
-    literal_registers=33,
+    dispatch_literals=640,
     streamed=384,
     taps=25,
     texture_registers=30,
