@@ -160,6 +160,6 @@ class WeightFile:
             raise ShadergenError(
                 "SG0505",
                 f"cannot copy the weights to '{path}'",
-                why=f"{path.name} of the build that was saved first has changed since",
+                why=f"{path.name} in the first saved copy of this build was changed",
                 help="compile the model again",
             )
