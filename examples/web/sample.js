@@ -1,6 +1,7 @@
-// A picture to begin with, drawn here so that none has to be fetched.
+// A picture to begin with, drawn here so that none has to be fetched, and noise for pictures.
 
 const [WIDTH, HEIGHT] = [640, 360];
+const NOISE = 15; // standard deviation, of 255
 
 /** Return a canvas with edges, lines, text and smooth colour. */
 export function sample() {
@@ -27,6 +28,23 @@ export function sample() {
   c.fillText("or start the webcam: nothing leaves this page", 30, 84);
   return canvas;
 }
+
+/** Return a copy of a picture or canvas with noise, for networks that remove it. */
+export function noisy(picture) {
+  const { width, height } = picture;
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
+  const c = canvas.getContext("2d", { willReadFrequently: true });
+  c.drawImage(picture, 0, 0);
+  const image = c.getImageData(0, 0, width, height);
+  for (let i = 0; i < image.data.length; i++) {
+    if (i % 4 < 3) image.data[i] += NOISE * normal(); // the array rounds, and clamps to 0 and 255
+  }
+  c.putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** Return a random number of the standard normal distribution, by Box and Muller. */
+const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
 
 function hills(c, colour, level, i) {
   c.fillStyle = colour;

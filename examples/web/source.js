@@ -1,13 +1,14 @@
 // What a page shows: the sample, a picture or video that a person opened, or the webcam.
 
 import { decode, play, sizeOf } from "./decode.js";
-import { sample } from "./sample.js";
+import { noisy, sample } from "./sample.js";
 import { clockText } from "./texts.js";
 
 export const $ = (id) => document.getElementById(id);
 
-/** The canvas, picture or video, and a name for files made of it. */
-export let source = sample();
+let opened = sample(); // the sample, or what a person chose
+/** The canvas, picture or video to run, which may be a copy with noise, and a name for files made of it. */
+export let source = opened;
 export let sourceName = "sample";
 let asked = 0; // counts sources that a person chose: an earlier one that comes later is dropped
 let changed = () => {};
@@ -91,15 +92,24 @@ async function replace(load, name) {
   try {
     const next = await load();
     if (mine !== asked) return release(next);
-    release(source);
-    [source, sourceName] = [next, name];
-    $("webcam").setAttribute("aria-pressed", isWebcam());
-    showControls();
+    release(opened);
+    [opened, sourceName] = [next, name];
     say(""); // what the source until now had wrong
-    return changed();
+    return present($("noise").getAttribute("aria-pressed") === "true");
   } catch (error) {
     if (mine === asked) say(error);
   }
+}
+
+/** Take what was opened as the source; a picture with noise, if that is asked for. */
+function present(withNoise) {
+  const isPicture = !(opened instanceof HTMLVideoElement);
+  source = withNoise && isPicture ? noisy(opened) : opened;
+  $("noise").setAttribute("aria-pressed", withNoise);
+  $("noise").disabled = !isPicture;
+  $("webcam").setAttribute("aria-pressed", isWebcam());
+  showControls();
+  return changed();
 }
 
 /** Show a file that a person gave. */
@@ -124,6 +134,7 @@ $("file").addEventListener("change", (event) => {
 $("play").addEventListener("click", () => (source.paused ? source.play() : source.pause()));
 $("seek").addEventListener("input", ({ target }) => (source.currentTime = target.value));
 $("webcam").addEventListener("click", () => (isWebcam() ? replace(sample, "sample") : replace(webcam, "webcam")));
+$("noise").addEventListener("click", () => present(source === opened));
 addEventListener("paste", (event) => {
   const [file] = event.clipboardData.files;
   if (file) open(file);

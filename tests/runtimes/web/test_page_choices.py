@@ -272,6 +272,32 @@ def test_a_network_that_could_not_be_loaded_is_loaded_for_the_next_picture(
     is_shown(page, BRIGHT, 90)
 
 
+def test_noise_is_added_to_pictures_until_it_is_switched_off(
+    page: Any, address: str, tmp_path: Path
+) -> None:
+    page.goto(address)
+    shown(page, DARK)
+
+    def deviation(selector: str) -> float:
+        return float(result(page, selector)[..., :3].std())
+
+    for width in (90, 80):  # the second picture is given while noise is on
+        give(page, picture(tmp_path / "given.png", width))
+        if width == 90:
+            is_shown(page, DARK, width)
+            page.evaluate("delete document.body.dataset.shown")
+            page.click("#noise")
+        page.locator("#size", has_text=f"{width} × 48 →").wait_for()
+        shown(page, DARK)
+        assert deviation(".before") == pytest.approx(15, rel=0.1)
+        assert deviation(".after") == pytest.approx(7.5, rel=0.1)
+        assert page.get_attribute("#noise", "aria-pressed") == "true"
+    page.evaluate("delete document.body.dataset.shown")
+    page.click("#noise")
+    is_shown(page, DARK, 80)
+    assert deviation(".before") == 0
+
+
 def test_the_comparison_shows_a_picture_given_while_it_opens_a_network(
     page: Any, address: str, tmp_path: Path
 ) -> None:
