@@ -190,7 +190,7 @@ class KernelFamilies:
         """Return the error for a convolution without choices: its weights do not fit.
 
         Raises:
-            InternalError: for another node; it always has choices.
+            InternalError: for any other node. These always have choices, so it is a bug.
         """
         if not isinstance(parts(node).kernel, Conv):
             raise InternalError(f"no kernel family has a choice for layer {node.name}")

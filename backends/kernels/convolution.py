@@ -2,7 +2,8 @@
 
 Weights are columns of four output channels: ``a += column * v.x`` for every input channel. 16-bit
 kernels add up partial sums first (:mod:`.sums`). Small layers unroll their weights as constants
-(:mod:`.convolution_unrolled`), larger layers loop over them (:mod:`.convolution_loops`).
+(:mod:`.convolution_unrolled`), larger layers loop over them (:mod:`.convolution_loops`). Depthwise
+and other grouped convolutions are the same kernels.
 
 Choices differ in the planes of an invocation, in the weight storage and, in the compute stage, in
 the pixels of an invocation. The storage must hold all weights of a compute pass, but only the
@@ -37,7 +38,7 @@ from . import family
 from .convolution_loops import INPUT_PLANE, looped
 from .convolution_slices import expand, slices
 from .convolution_unrolled import last_texels, readers_of, unrolled
-from .family import Family, Growth, block_columns, fragment_planes
+from .family import Family, Growth, fitting_blocks, fragment_planes
 from .image_stores import named_planes, shuffled
 from .input_loader import CORNER, first_tap
 from .plane_groups import PIXEL, Group, groups, lower_groups
@@ -65,10 +66,12 @@ if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
+    from .family import Block
     from .weight_blocks import WeightBlocks
 
 KERNELS = (Conv, WinogradProducts)  # classes derived from these have families of their own
-COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation of a dispatch may compute
+# Columns and rows of pixels that one invocation of a dispatch may compute.
+BLOCKS: tuple[Block, ...] = ((8, 1), (7, 1), (4, 1), (2, 1), (1, 1))
 PLANES = (4, 2, 1)  # planes that one invocation of a dispatch may compute
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 
@@ -83,8 +86,8 @@ def _runs_directly(node: Node) -> bool:
 def choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every choice that runs a convolution directly.
 
-    Winograd products are dispatches: each position of a patch has weights of its own, which code
-    that names its weights cannot select.
+    Winograd products run only as dispatches. Each position of a patch has weights of its own, so
+    the code must select them by an index. Code with constant weights cannot.
     """
     node = at_default(node)
     if isinstance(parts(node).kernel, WinogradProducts):
@@ -148,21 +151,23 @@ def compute_choices(node: Node, target: Target) -> Iterator[Choice]:
     if not target.computes or why_not_compute(node, target):
         return
     storages = whole_storages(before_store(node), target)
-    columns = block_columns(node, target, COLUMNS)
-    yield from _blocks(node.choice, storages, tuple(columns), tuple(_compute_planes(node)))
+    blocks = fitting_blocks(node, target, BLOCKS)
+    if isinstance(parts(node).kernel, WinogradProducts):  # each row is a position of a patch
+        blocks = tuple(block for block in blocks if block[1] == 1)
+    yield from _blocks(node.choice, storages, blocks, tuple(_compute_planes(node)))
 
 
 @cache
 def _blocks(
     opened: Choice,
     storages: tuple[WeightStorage, ...],
-    columns: tuple[int, ...],
+    blocks: tuple[Block, ...],
     planes: tuple[int, ...],
 ) -> tuple[Choice, ...]:
     """Return every combination; cached, because many layers have equal arguments."""
     return tuple(
-        replace(opened, stage="compute", block=(across, 1), planes=n, weights=weights)
-        for weights, across, n in product(storages, columns, planes)
+        replace(opened, stage="compute", block=block, planes=n, weights=weights)
+        for weights, block, n in product(storages, blocks, planes)
     )
 
 

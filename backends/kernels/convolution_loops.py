@@ -1,8 +1,9 @@
 """Convolutions that loop over taps and input planes, and read weights row by row.
 
 Rows are in the order of :mod:`.weight_blocks`. If an invocation of a dispatch computes several
-pixels of a row, the taps of a row are unrolled and share their loads. Draws do not unroll: they
-would spill on Mali and VideoCore, and save little because they read mostly weights.
+pixels of a row, the taps of a row are unrolled and share their loads. Rows of pixels share weights
+only. Draws do not unroll: they would spill on Mali and VideoCore, and save little because they read
+mostly weights.
 
 Drivers unroll loops with few steps. A row of a uniform block that stands in straight code takes
 llvmpipe 14 ms to compile; 16 rows in a loop take 60 ms. Where a draw computes a single pixel, as in
@@ -111,18 +112,17 @@ def looped(
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
     step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, apart, once)
     body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
-    at_source = partial(_source_columns, body, shader, conv, x, group)
-    columns = at_source(CORNER.x, kw) if in_map and in_rows else {}
+    at_source = partial(_sources, body, shader, conv, x, group)
+    columns = at_source("x", CORNER.x, kw) if in_map and in_rows else {}
     with body.loop("ky", height) as ky:
-        if in_map:
-            row = body.let("source_row", source(shader, conv, x, "y", CORNER.y + ky * down))
+        input_rows = at_source("y", CORNER.y + ky * down, 1) if in_map else {}
 
         def position(kx: Int, taps: int) -> Callable[[int, int], Expression]:
             """Return a function that finds positions from the tap in column ``kx`` on."""
             if not in_map:
                 return partial(offset, body.let("tap", offset(CORNER, kx * across, ky * down)))
-            found = columns or at_source(CORNER.x + kx * across, taps)
-            return lambda x, _: ivec2(found[x], row)
+            found = columns or at_source("x", CORNER.x + kx * across, taps)
+            return lambda x, y: ivec2(found[x], input_rows[y])
 
         if in_rows:
             at = position(0, kw)
@@ -137,23 +137,26 @@ def looped(
                     step.write(at, i, 1)
 
 
-def _source_columns(
+def _sources(
     body: Body,
     shader: ShaderBuilder,
     conv: Conv,
     x: Value,
     group: Group,
+    axis: str,
     first: Expression,
     taps: int,
 ) -> dict[int, Variable]:
-    """Find the columns of the input that a row of taps reads, by how far they are from the first.
+    """Find the columns ("x") or rows ("y") of the input that taps in a line read for all pixels.
 
-    Before the loop over input planes: compilers do not move them out.
+    The key is how far one is from the first. They are found before the loop over input planes,
+    because compilers do not move them out.
     """
-    stride, dilation = conv.strides[1], conv.dilations[1]
-    places = {k * stride + tap * dilation for k, _, _ in group.pixels for tap in range(taps)}
+    stride, dilation = conv.strides[axis == "x"], conv.dilations[axis == "x"]
+    pixels = {pixel[axis == "y"] for pixel in group.pixels}
+    places = {pixel * stride + tap * dilation for pixel in pixels for tap in range(taps)}
     return {
-        place: body.let(f"source_x{place}", source(shader, conv, x, "x", first + place))
+        place: body.let(f"source_{axis}{place}", source(shader, conv, x, axis, first + place))
         for place in sorted(places)
     }
 

@@ -47,7 +47,7 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
 
     Raises:
         InternalError: if the dispatch exceeds the workgroup count limit. Such nodes
-            have no compute choices (:func:`.family.block_columns`).
+            have no compute choices (:func:`.family.fitting_blocks`).
     """
     across, down = block_counts(node)
     counts = across * down, -(-node.result.type.planes // planes)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
+Block = tuple[int, int]  # columns and rows of pixels that an invocation computes
 TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, up to the device's limit
 
 
@@ -66,7 +67,8 @@ class Family:
             epilogue, a GPU pass computes.
         program_key: returns what a node's programs depend on in its operator, except choices,
             sizes and weight values (:mod:`.program_keys`). The default replaces numbers above 4
-            by their remainder: a family that unrolls by a stride or dilation needs its own.
+            by their remainder modulo 4, so that strides of 5 and 9 have equal keys. A family whose
+            code depends on a stride or dilation needs a key of its own.
         expand: returns the nodes that replace a node with its choice; the last has the result.
             Only one of them may depend on the choice's block, planes and weights. Its planes are
             None until they are chosen.
@@ -105,11 +107,19 @@ def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:
     return tuple(dict.fromkeys(sizes))
 
 
-def block_columns(node: Node, target: Target, sizes: Sequence[int] = (1,)) -> list[int]:
-    """Return the block widths of ``sizes`` that fit the map and the workgroup count."""
+def fitting_blocks(
+    node: Node, target: Target, blocks: Sequence[Block] = ((1, 1),)
+) -> tuple[Block, ...]:
+    """Return the blocks, of columns and rows, that fit the map and the workgroup count."""
     _, _, height, width = before_store(node).result.shape
     most = target.limits.workgroup_count * WORKGROUP
-    return [n for n in sizes if n < 2 * width and -(-width // n) * height <= most]
+    return tuple(
+        (across, down)
+        for across, down in blocks
+        if across < 2 * width
+        and down < 2 * height
+        and -(-width // across) * -(-height // down) <= most
+    )
 
 
 def why_not_compute(node: Node, target: Target) -> str:
@@ -125,6 +135,6 @@ def why_not_compute(node: Node, target: Target) -> str:
         return "each plane of the result is a texture of its own"
     if not planes_share_a_program(before_store(node)):
         return "the planes of the result need different shader code"
-    if not block_columns(node, target):
+    if not fitting_blocks(node, target):
         return f"it takes more workgroups than {target.limits.workgroup_count}"
     return ""

@@ -89,9 +89,9 @@ def _offers_blocks(node: Node, target: Target) -> bool:
 def may_draw_blocks(target: Target) -> bool:
     """Whether blocks in draws, and Winograd tiles in strips, are candidates for a target.
 
-    The target's costs must include memory, because the second node reads and writes whole maps. If
-    the target includes VideoCore, draws must not read by ``texture``, because VideoCore's compiler
-    then spills registers.
+    The target's costs must include memory, because the nodes after the first one read and write
+    whole maps. If the target includes VideoCore, draws must not read by ``texture``, because
+    VideoCore's compiler then spills registers.
     """
     # Only VideoCore's costs have texture_registers.
     spills = target.fetch == "sample" and any(c.texture_registers for c in target.costs)

@@ -26,9 +26,9 @@ from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable
 from ..shader.statements import Body
 from ..shader.types import VEC4
-from .convolution import COLUMNS, first_sums, growth_by_pixels, weight_format
+from .convolution import BLOCKS, first_sums, growth_by_pixels, weight_format
 from .convolution_loops import ROW, looped, multiply
-from .family import Family, Growth, block_columns, why_not_compute
+from .family import Family, Growth, fitting_blocks, why_not_compute
 from .input_loader import CORNER, first_tap
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .program_keys import convolution_key
@@ -58,12 +58,10 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
     planes = node.result.type.planes
     if not target.computes or planes > MOST_PLANES or _why_not_compute(node, target):
         return
-    columns = block_columns(node, target, COLUMNS)
-    for weights, across in product(whole_storages(node, target), columns):
-        if across * planes <= MOST_SUMS:
-            yield replace(
-                node.choice, stage="compute", block=(across, 1), planes=planes, weights=weights
-            )
+    blocks = fitting_blocks(node, target, BLOCKS)
+    for weights, block in product(whole_storages(node, target), blocks):
+        if prod(block) * planes <= MOST_SUMS:
+            yield replace(node.choice, stage="compute", block=block, planes=planes, weights=weights)
 
 
 def _why_not_compute(node: Node, target: Target) -> str:

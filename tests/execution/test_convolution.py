@@ -127,8 +127,8 @@ def test_loops_over_input_planes_read_at_positions_that_were_found_before(mode, 
     files = assert_runs_like_reference(graph_of(y, inputs=(x,)), **options)
     (text,) = (t for t in files.shaders.values() if "load_x" in t)
     before, loop = text.split("for (int input_plane")
-    assert "int source_row = " in before
-    assert re.search(r"load_x\(.*source_row", loop)
+    assert "int source_y0 = " in before
+    assert re.search(r"load_x\(.*source_y0", loop)
     assert re.search(r"vec4 load_x\(ivec2 p, int plane\) \{ return texelFetch", before)
 
 
@@ -253,23 +253,26 @@ def test_edges_are_repeated_by_the_sampler_where_draws_sample(size, precision, f
     options = {"stage": "fragment", "fetch": fetch, "precision": precision, **DESKTOP}
     files = assert_runs_like_reference(graph_of(y, inputs=(x,)), **options)
     text = next(t for t in files.shaders.values() if "load_x" in t)
-    assert ("int source_row = " in text) == (fetch == "texel")
+    assert ("int source_y0 = " in text) == (fetch == "texel")
 
 
+@pytest.mark.parametrize("groups", (1, 9))
+@pytest.mark.parametrize("block", ((4, 1), (2, 2), (1, 3)))
 @pytest.mark.parametrize("mode", PAD_MODES)
 @pytest.mark.parametrize(
     ("strides", "dilations"), (((1, 1), (1, 1)), ((1, 2), (1, 1)), ((2, 1), (2, 2)))
 )
-def test_dispatches_find_columns_of_the_input_before_their_loops(
-    mode, strides, dilations, monkeypatch
+def test_dispatches_find_columns_and_rows_of_the_input_before_their_loops(
+    mode, strides, dilations, block, groups, monkeypatch
 ):
-    monkeypatch.setattr(convolution, "COLUMNS", (4,))
+    monkeypatch.setattr(convolution, "BLOCKS", (block,))
     rng = np.random.default_rng(12)
     x = image(1, 9, 9, 13)
     attributes = {"strides": strides, "dilations": dilations, "pads": (2, 3, 4, 1)}
-    y = conv(rng, x, 5, (3, 3), pad_mode=mode, **attributes)
+    y = conv(rng, x, 9 if groups > 1 else 5, (3, 3), groups=groups, pad_mode=mode, **attributes)
     files = assert_runs_like_reference(graph_of(y, inputs=(x,)), stage="compute", **DESKTOP)
-    found = [text for text in files.shaders.values() if "int source_x1 = " in text]
+    name = f"source_x{strides[1]}" if block[0] > 1 else f"source_y{strides[0]}"
+    found = [text for text in files.shaders.values() if f"int {name} = " in text]
     assert len(found) == (mode != "constant")
 
 

@@ -128,13 +128,13 @@ def test_weights_of_pairs_live_anywhere(weights, parameters):
 
 
 @GL
-@pytest.mark.parametrize("columns", [1, 2, 4, 7, 8])
+@pytest.mark.parametrize("block", [(1, 1), (2, 1), (4, 1), (7, 1), (8, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
-def test_every_block_of_a_pair_gives_the_same(columns, strides, monkeypatch):
-    monkeypatch.setattr("shadergen.backends.kernels.separable_convolution.COLUMNS", (columns,))
+def test_every_block_of_a_pair_gives_the_same(block, strides, monkeypatch):
+    monkeypatch.setattr("shadergen.backends.kernels.separable_convolution.BLOCKS", (block,))
     graph = two(12, 13, (9, 23), strides=strides, formulas=("relu(x0)", "x0"))
     (node,) = compile_graph(graph, **FORCED)[0].nodes
-    assert node.choice.block == (columns, 1)
+    assert node.choice.block == block
     assert_runs_like_reference(graph, **FORCED)
 
 

@@ -57,11 +57,11 @@ void main() {
     vec4 result_p1 = weight(65);
     int weight_row = 0;
     for (int ky = 0; ky < 2; ++ky) {
-        int source_row = max(corner.y + ky, 0 - (corner.y + ky));
+        int source_y0 = max(corner.y + ky, 0 - (corner.y + ky));
         for (int kx = 0; kx < u_kernel_width; ++kx) {
             int source_x0 = min(corner.x + kx, 6 - (corner.x + kx));
             for (int input_plane = 0; input_plane < 2; ++input_plane) {
-                vec4 texel = load_x(ivec2(source_x0, source_row), input_plane);
+                vec4 texel = load_x(ivec2(source_x0, source_y0), input_plane);
                 {
                     mat4 w = weight_block(weight_row);
                     result_p0 += w[0] * texel.x;
