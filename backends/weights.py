@@ -136,8 +136,8 @@ class WeightFile:
         Raises:
             ShadergenError: SG0505 if the weights were saved before and that file has changed since.
         """
-        # The thread of the digest maps the file into memory. After saving, others may shorten the
-        # file; no mapping may remain then.
+        # Waits for the thread that hashes the file, because this thread maps the file into memory.
+        # No mapping may remain after saving, because others may then shorten the file.
         digest = self.sha256()
         if not self._linked:
             self._file.truncate(self.size)

@@ -160,12 +160,13 @@ _INTEL = _costs(
     depthwise_taps=27,
 )  # fmt: skip
 
-# VideoCore VI of a Raspberry Pi 4. Weights of blocks come from the stream of uniforms in draws,
-# and constants always do. Mesa's driver has blocks of 64 KiB. A shader of 576 vectors of constants
-# takes over a second to compile, one of 288 half a second. In user shaders, whose draws become
-# dispatches, the next candidates are Winograd tiles, which spill; they may have 640. With weights
-# in memory, dispatches of two pixels and two planes hold 41 scalars and do not spill, those of
-# four planes hold 45 and do.
+# VideoCore VI of a Raspberry Pi 4. Weights in uniform blocks come from the stream of uniforms in
+# draws only; constants come from it in draws and dispatches. Mesa's driver has uniform blocks of 64
+# KiB. A shader of 576 vectors of constants takes over a second to compile, one of 288 half a
+# second. In user shaders, whose draws become dispatches, a limit of 560 vectors would make the cost
+# model choose Winograd tiles, which spill, so their limit is 640. With weights in memory,
+# dispatches of two pixels and two planes hold 41 scalars and do not spill, those of four planes
+# hold 45 and do.
 _VIDEOCORE = _costs(
     "VideoCore VI (Raspberry Pi 4)",
     {"multiply": 4.0, "operation": 3.7, "texel": 9.5, "sample": 2.0, "compute_texel": 14.0,

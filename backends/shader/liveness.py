@@ -145,8 +145,9 @@ def _overlap(s: Statement) -> int:
     """Return how many scalars of a loop's next step are alive before a step ends.
 
     Compilers unroll short loops of known trips that have no loops in them, and begin the next step
-    early. What a step declares outside of scopes counts. The inner trips of a loop do not count:
-    kernels have inner loops only where no compiler was seen to spill.
+    early. Only variables that the loop's body itself declares count, not those of nested scopes.
+    The inner trips of a loop do not count: kernels have inner loops only where no compiler was seen
+    to spill.
     """
     if not isinstance(s, Loop) or any(isinstance(inner, Loop) for inner in walk(s.body)):
         return 0

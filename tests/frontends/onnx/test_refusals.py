@@ -117,7 +117,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "unread input": (
         small(node("MaxPool", "x", "x", kernel_shape=[2, 2])),
-        "error[SG0202]: input 1 of MaxPool is not implemented",
+        "error[SG0202]: input 1 of MaxPool, 'x', is not implemented",
     ),
     "unread result": (
         small(node("Relu", outputs=("y", "z")), outputs=("y", "z")),

@@ -105,10 +105,12 @@ class OnnxNode:
             ShadergenError: SG0202 naming the attribute or the input.
         """
         for name in sorted(self.unread, key=str):
-            what = f"attribute '{name}'" if isinstance(name, str) else f"input {name}"
+            what = f"attribute '{name}' of {self.op}"
+            if isinstance(name, int):
+                what = f"input {name} of {self.op}, '{self.proto.input[name]}',"
             raise ShadergenError(
                 "SG0202",
-                f"{what} of {self.op} is not implemented",
+                f"{what} is not implemented",
                 why=f"{self.op} of operator set {self.version}",
             )
 
