@@ -153,7 +153,7 @@ def _sources(
     because compilers do not move them out.
     """
     stride, dilation = conv.strides[axis == "x"], conv.dilations[axis == "x"]
-    pixels = {pixel[axis == "y"] for pixel in group.pixels}
+    pixels = {column if axis == "x" else row for column, row, _ in group.pixels}
     places = {pixel * stride + tap * dilation for pixel in pixels for tap in range(taps)}
     return {
         place: body.let(f"source_{axis}{place}", source(shader, conv, x, axis, first + place))
