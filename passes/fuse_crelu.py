@@ -9,8 +9,9 @@ of both reads x itself, so half of the maxima are saved:
 
     V*relu(x) + W*relu(-x) = (V + W)*relu(x) - W*x
 
-This is for 32 bits only: in 16 bits, the sums would round weights again. An infinite x gives NaN,
-as infinity - infinity, where relu(x) alone would give infinity.
+If ``--weight-format`` rounds the weights, both functions stay, because the sums of weights would be
+rounded again. An infinite x gives NaN, as infinity - infinity, where relu(x) alone would give
+infinity.
 
 Every function must be cheap, must keep the value that the convolution pads with, and must be
 concatenated with the same other functions of the same maps. Refused if anything else reads the
@@ -95,8 +96,7 @@ def fuse_crelu(graph: Graph, context: Context) -> Graph:
                 graph, {n: join for n, join in found.items() if len(join.maps) == 1}
             )
     joined: dict[tuple[Value, ...], Value] = {}
-    target = context.target
-    exact = target.precision == "highp" and target.weight_format == "float32"
+    exact = context.target.weight_format == "float32"
 
     def rewrite(now: Node, was: Node) -> Node | None:
         join = found.get(was)
@@ -190,7 +190,7 @@ def _fused(
         join: what it reads, before operands are rewritten.
         read: what it reads after that.
         joined: concatenations of several maps, to which one is added.
-        exact: whether the build computes with 32-bit weights.
+        exact: whether no option rounds the weights.
     """
     p = parts(now)
     w, functions = p.operands[1], join.functions
