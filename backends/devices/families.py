@@ -175,6 +175,7 @@ _VIDEOCORE = _costs(
     gpu_pass=50000.0,
     code=45.0,
     registers=47,
+    pairs_half=False,
     literals=560,
     dispatch_literals=640,
     streamed=384,

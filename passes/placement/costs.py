@@ -95,6 +95,7 @@ class Costs:
         instruction_cache: vector multiply-adds whose code fits the instruction cache.
         accumulators: vectors that an invocation can accumulate without the cost ``crowding``.
         registers: scalars that an invocation can hold in registers.
+        pairs_half: whether 16-bit types of user shaders run two multiply-adds at once.
         literals: vectors of constant weights in one program that the compiler neither moves to
             registers nor takes over a second for.
         dispatch_literals: replaces ``literals`` for ``Work.dispatched``. 0: use ``literals``.
@@ -125,6 +126,7 @@ class Costs:
     instruction_cache: int = 128
     accumulators: int = 16
     registers: int = 0
+    pairs_half: bool = True
     literals: int = 0
     dispatch_literals: int = 0
     uniforms: int = 0
@@ -184,7 +186,7 @@ def count_memory(devices: tuple[Costs, ...]) -> bool:
 def of_user_shaders(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
     """Return costs for programs with explicit 16-bit types, whose maps are 16-bit floats.
 
-    GPUs multiply pairs of 16-bit numbers. Costs are fitted to OpenGL ES, where ``mediump`` leaves
+    Most GPUs multiply pairs of 16-bit numbers. Costs are fitted to OpenGL ES, where ``mediump`` leaves
     the choice to the compiler.
 
     Kernels are compared at the default sizes, which may be those of a small picture that the model
@@ -192,14 +194,14 @@ def of_user_shaders(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
     pass are divided by ``VIDEO``, and each pass is assumed to fill the GPU.
     """
 
-    def halved(unit: Unit) -> Unit:
-        multiply = min(unit.multiply_half, unit.multiply / 2)
+    def halved(unit: Unit, pairs: bool) -> Unit:
+        multiply = min(unit.multiply_half, unit.multiply / 2) if pairs else unit.multiply
         return replace(unit, multiply_half=multiply, load=unit.load / 2, store=unit.store_half)
 
     return tuple(
         replace(
             d,
-            units=tuple(map(halved, d.units)),
+            units=tuple(halved(unit, d.pairs_half) for unit in d.units),
             gpu_pass=d.gpu_pass / VIDEO,
             code=d.code / VIDEO,
             lanes=1,

@@ -164,10 +164,13 @@ def test_layers_that_read_many_maps_get_them_in_few_textures(tmp_path):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_sums_of_user_shaders_are_in_16_bits_for_every_family(family):
-    """Their 16-bit types are explicit: without this, each product is converted to 32 bits."""
+def test_sums_of_user_shaders_are_in_16_bits_for_families_with_16_bit_types(family):
+    """Their 16-bit types are explicit: without this, each product is converted to 32 bits.
+
+    VideoCore has no such types. Its compiler takes over 30 s for the sums of 16 channels.
+    """
     options = for_user_shader(Options(package="mpv", device=family, precision="mediump"))
-    assert gain_from_half(options.target().costs)
+    assert gain_from_half(options.target().costs) == (family != "videocore-6")
 
 
 def test_without_a_family_every_pass_takes_all_planes():
