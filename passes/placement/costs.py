@@ -186,8 +186,8 @@ def count_memory(devices: tuple[Costs, ...]) -> bool:
 def of_user_shaders(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
     """Return costs for programs with explicit 16-bit types, whose maps are 16-bit floats.
 
-    Most GPUs multiply pairs of 16-bit numbers. Costs are fitted to OpenGL ES, where ``mediump`` leaves
-    the choice to the compiler.
+    Most GPUs multiply pairs of 16-bit numbers. Costs are fitted to OpenGL ES, where ``mediump``
+    leaves the choice to the compiler.
 
     Kernels are compared at the default sizes, which may be those of a small picture that the model
     was exported with. Videos have far more pixels. Therefore the times to start and to compile a
