@@ -240,10 +240,14 @@ def require_inputs(option: str, names: Iterable[str], inputs: Collection[str]) -
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
-    known = sorted(known)
-    folded = {k.casefold(): k for k in known}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    """Return ``did you mean 'x'?`` for the nearest known name, or an empty string.
+
+    That is the only known name that begins with the given one, or else the most similar one.
+    """
+    folded = {k.casefold(): k for k in sorted(known)}
+    near = [k for k in folded if name and k.startswith(name.casefold())]
+    if len(near) != 1:
+        near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
     return f"did you mean '{folded[near[0]]}'?" if near else ""
 
 

@@ -12,6 +12,8 @@ practically every device of the class; where no driver was at hand, the class's 
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...passes.placement.costs import Costs, Unit
 from ...records import replace
 from .gpus import GPUS
@@ -25,7 +27,7 @@ def _costs(
     *units: dict[str, float],
     gpu_pass: float,
     code: float,
-    **limits: int,
+    **limits: Any,
 ) -> tuple[Costs]:
     """Return costs in nanoseconds, of cycles of a lane; the first unit is arithmetic.
 
