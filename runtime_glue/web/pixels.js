@@ -52,18 +52,29 @@ export function pictureOf(port, texture) {
   });
 }
 
-/** Refuse, with SG0605, a source that is not of the size of an input that is a picture. */
+/** Refuse, with SG0605, what is no picture of the size of an input. */
 export function checkPicture(source, { width, height }) {
-  const columns = source.naturalWidth ?? source.videoWidth ?? source.displayWidth ?? source.width;
-  const rows = source.naturalHeight ?? source.videoHeight ?? source.displayHeight ?? source.height;
+  const side = (name) =>
+    ["natural", "video", "display"].map((kind) => source?.[kind + name]).find((n) => n >= 0) ??
+    source?.[name.toLowerCase()];
+  const [columns, rows] = [side("Width"), side("Height")];
   if (columns === width && rows === height) return;
-  const found = columns
-    ? `the picture is ${rows}x${columns},`
-    : "the source has no size (not a picture, or not loaded yet),";
-  throw new ShadergenError("SG0605", `${found} the build takes ${height}x${width}`, {
-    help: "draw it to a canvas of that size, or resize() a build compiled with --input-size dynamic",
-  });
+  let what = `the picture is ${rows}x${columns}, the build takes ${height}x${width}`;
+  let help = "draw it to a canvas of that size, or resize() a build compiled with --input-size dynamic";
+  if (!columns) {
+    what = `${named(source)} is no picture, or it is not loaded`;
+    help = "await decode() of an img, 'loadeddata' of a video";
+  }
+  throw new ShadergenError("SG0605", what, { help });
 }
+
+/** Refuse, with SG0605, to draw to what is no canvas, or before a frame was run. */
+export function checkCanvas(canvas, hasRun) {
+  const what = canvas?.getContext ? "no frame was run before draw()" : `draw() takes a canvas, not ${named(canvas)}`;
+  if (!canvas?.getContext || !hasRun) throw new ShadergenError("SG0605", what);
+}
+
+const named = (thing) => (thing?.localName ? `<${thing.localName}>` : `${thing}`.slice(0, 64));
 
 /**
  * Return where each element of the model's own array lies among texels of so many components.

@@ -3,7 +3,7 @@
 import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { Pictures } from "./pictures.js";
-import { decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "./pixels.js";
+import { checkCanvas, decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "./pixels.js";
 import { Constants, Sized } from "./resources.js";
 import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
 import { Timer } from "./timer.js";
@@ -27,6 +27,7 @@ export class Runner {
   #frame = null;
   #uploads = new Map();
   #pictured = null; // the input that has the luma of the picture taken last
+  #hasRun = false; // a frame, at the current sizes
   #making = null;
   #listeners = {
     webglcontextlost: (event) => {
@@ -98,6 +99,7 @@ export class Runner {
     }
     this.build = build;
     this.#frame = null;
+    this.#hasRun = false;
     this.#uploads.clear();
   }
 
@@ -223,7 +225,7 @@ export class Runner {
    * input is taken from it. `timed` measures each pass, for timings(), where the browser can.
    */
   run(source, { timed = false } = {}) {
-    if (source) {
+    if (source !== undefined) {
       const [port] = this.#port("input");
       if (source instanceof WebGLTexture) this.bindInput(port.name, source);
       else this.upload(port.name, source);
@@ -233,6 +235,7 @@ export class Runner {
     if (timed) this.#timer.run(passes);
     else for (const calls of passes) for (const call of calls) call();
     after();
+    this.#hasRun = true;
   }
 
   #record() {
@@ -256,6 +259,7 @@ export class Runner {
     const [port, sized] = this.#port("output", name);
     const texture = sized.tensors.get(port.texture);
     const picture = pictureOf(port, texture);
+    checkCanvas(canvas, this.#hasRun);
     if (canvas !== gl.canvas) {
       const { width, height } = picture;
       Object.assign(canvas, { width, height });
@@ -295,6 +299,7 @@ export class Runner {
   #forget() {
     this.#constants = this.#sized = this.#pictures = this.#timer = this.#frame = this.#making = null;
     this.#pictured = null;
+    this.#hasRun = false;
     this.#uploads.clear();
   }
 

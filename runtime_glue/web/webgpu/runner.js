@@ -1,7 +1,7 @@
 // Run a build on WebGPU: create all objects once; a frame then only encodes and submits.
 
 import { ShadergenError } from "../errors.js";
-import { decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "../pixels.js";
+import { checkCanvas, decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "../pixels.js";
 import { checkRequirements } from "./device.js";
 import { Pictures } from "./pictures.js";
 import { dimensionOf, Pipelines } from "./pipelines.js";
@@ -240,7 +240,7 @@ export class Runner {
    * the only input is taken from it. `timed` measures each pass, for timings(), where the device can.
    */
   run(source, { timed = false } = {}) {
-    if (source) {
+    if (source !== undefined) {
       const [port] = this.#port("input");
       if (source instanceof GPUTexture) this.bindInput(port.name, source);
       else this.upload(port.name, source);
@@ -256,6 +256,7 @@ export class Runner {
     sized.passes ??= this.#record(sized);
     this.#timed = timed && this.device.features.has("timestamp-query");
     if (this.#timed) this.#timer ??= new Timer(this.device, sized.passes.length);
+    sized.hasRun = true;
     sized.passes.forEach((record, i) => record(encoder, this.#timed ? this.#timer.of(i) : {}));
     if (this.#timed) this.#timer.resolve(encoder);
   }
@@ -324,6 +325,7 @@ export class Runner {
     const [port, sized] = this.#port("output", name);
     const texture = sized.tensors.get(port.texture);
     const wanted = pictureOf(port, texture);
+    checkCanvas(canvas, sized.hasRun);
     const view = sized.textures.get(port.texture).createView({ dimension: "2d", arrayLayerCount: 1 });
     this.#made.pictures.show(canvas, wanted, port.encoding, view, this.#pictured !== null);
   }

@@ -164,7 +164,13 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
     ("build", "call", "says"),  # p is a runner of the build
     [
         ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2x2, the build takes 5x7"),
-        ("rgb", "p.run('cat.png')", "(not a picture, or not loaded yet), the build takes 5x7"),
+        ("rgb", "p.run('cat.png')", "cat.png is no picture, or it is not loaded"),
+        ("rgb", "p.run(null)", "null is no picture"),
+        ("rgb", "p.run(document.body)", "<body> is no picture"),
+        ("rgb", "p.run(new Image())", "<img> is no picture, or it is not loaded"),
+        ("rgb", "(p.upload('x', new Float32Array(105)), p.draw())", "no frame was run"),
+        ("rgb", "(p.run(t.imageData(Array(140), 7, 5)), p.draw(null))", "a canvas, not null"),
+        ("rgb", "p.draw(document.body)", "draw() takes a canvas, not <body>"),
         ("rgb", "p.run()", "the input 'x' has no texture"),
         ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
         ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),
