@@ -7,7 +7,7 @@ import { $, isMoving, nextFrame, onChange, report, say, source, take } from "./s
 import { rendererText, timeText } from "./texts.js";
 
 const NAMES = ["WebGL 2", "WebGPU"]; // of the sides
-const WEBGPU = 1; // the number of its side
+const [WEBGL, WEBGPU] = [0, 1]; // the numbers of the sides
 const LOST = "SG0604"; // the code of errors that the GPU reports, a lost one included
 
 const MEASURED_FRAMES = 20; // of a still picture at most; of a video, the last ones count
@@ -78,8 +78,11 @@ async function choose(url) {
   for (const network of opened) {
     if (!network) continue;
     const { runner } = network;
-    if (runner.gl) runner.onrestored = show;
-    else runner.onlost = ({ message: why }) => fail(WEBGPU, { code: LOST, why });
+    if (runner.gl) {
+      const why = "the WebGL 2 context was lost"; // with WebGPU's device, where one process serves both
+      runner.gl.canvas.addEventListener("webglcontextlost", () => fail(WEBGL, { code: LOST, why }));
+      runner.onrestored = show;
+    } else runner.onlost = ({ message: why }) => fail(WEBGPU, { code: LOST, why });
   }
   await show();
 }

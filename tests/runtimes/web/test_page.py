@@ -246,6 +246,33 @@ def test_a_webgpu_device_lost_while_frames_are_drawn_is_said_on_its_side(page: A
         other.close()
 
 
+LOSABLE = """const get = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+  const context = get.call(this, kind, ...rest);
+  if (kind === "webgl2") globalThis.losing = context.getExtension("WEBGL_lose_context");
+  return context;
+};"""
+
+
+def test_a_webgl_context_lost_in_the_comparison_is_said_until_it_is_restored(page: Any) -> None:
+    other = page.context.browser.new_page()
+    try:
+        other.add_init_script(LOSABLE)
+        other.goto(page.url.partition("?")[0] + "compare.html?network=builds/4")
+        shown(other, "builds/4")
+        other.evaluate("losing.loseContext()")
+        other.locator(".wrong", has_text="WebGL 2 failed in this browser").wait_for()
+        assert other.locator(".shown").nth(0).is_hidden()
+        assert other.locator(".time").all_inner_texts()[0] == "–"
+        other.evaluate("delete document.body.dataset.shown")
+        other.evaluate("losing.restoreContext()")
+        shown(other, "builds/4")
+        assert other.locator(".wrong").all_inner_texts()[0] == ""
+        assert other.locator(".shown").nth(0).is_visible()
+    finally:
+        other.close()
+
+
 def test_without_webgpu_there_is_no_link_to_the_comparison(page: Any) -> None:
     other = page.context.browser.new_page()
     try:
