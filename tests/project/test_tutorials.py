@@ -45,20 +45,20 @@ def test_a_network_in_your_renderer(tmp_path: Path) -> None:
 
 
 def test_a_web_page_with_a_network(tmp_path: Path) -> None:
-    photo(tmp_path, 320, 180)
     Tutorial(tmp_path).follow("web.md")
+    photo(tmp_path, 320, 180)
     with served(page=tmp_path / "page") as address, chromium() as browser:
         page = browser.new_page()
         page.goto(f"{address}/page/index.html")
         page.wait_for_function("note.textContent != 'loading'", timeout=120_000)
-        assert page.inner_text("#note").startswith("640x360 on WebG")
+        assert page.inner_text("#note").startswith("1024x1024 on WebG")
         waits: list[bool] = []  # whether no file can be chosen while the build is fetched
 
         def fetched(route: Any) -> None:
             waits.append(page.is_disabled("#file"))
             route.continue_()
 
-        page.route("**/any/schedule.json", fetched)
+        page.route("**/build/schedule.json", fetched)
         page.goto(f"{address}/page/any.html")
         page.wait_for_function("note.textContent == 'choose a file'", timeout=120_000)
         assert waits == [True]
