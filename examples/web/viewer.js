@@ -69,9 +69,13 @@ async function still(plan, space, isCurrent) {
     return isCurrent();
   };
   const counts = new Map();
+  report("Running the network"); // which may block the page, so let it be painted first
+  await new Promise(requestAnimationFrame).then(() => new Promise((go) => setTimeout(go)));
+  if (!isCurrent()) return;
   const start = performance.now();
   if (!(await network.run(source, plan, view.after, { onTile, counts, onScaled: showScaled(plan) }))) return;
   let milliseconds = performance.now() - start; // with what drivers prepare, unless a later frame tells
+  report();
   showTime(milliseconds);
   showLegend($("legend"), counts, chosen().labels);
   view.buttons.save.disabled = false;
