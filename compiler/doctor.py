@@ -1,9 +1,11 @@
-"""The machine's packages, glslang, OpenGL ES and WebGPU, as the Python runtimes find them."""
+"""The machine's packages, glslang, players, OpenGL ES and WebGPU, as shadergen finds them."""
 
 from __future__ import annotations
 
 import json
 import platform
+import shutil
+import subprocess
 from dataclasses import asdict, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -75,6 +77,7 @@ class Findings:
 
     packages: dict[str, str]
     glslang: str
+    players: dict[str, str]
     renderer: str = ""
     gl_version: str = ""
     platform: str = ""
@@ -90,6 +93,7 @@ class Findings:
         yield "shadergen", f"{__version__} on Python {platform.python_version()}"
         yield from self.packages.items()
         yield "glslang", self.glslang or "not installed (Debian: glslang-tools)"
+        yield from self.players.items()
         if self.adapters:
             yield "WebGPU", ", ".join(dict.fromkeys(a.name for a in self.adapters))
         yield from _lines("WebGPU", self.webgpu_problem)
@@ -126,10 +130,36 @@ def examine(runtime: str = "auto", adapter: str = "") -> Findings:
         ShadergenError: SG0301 for an unknown runtime.
     """
     check_runtime(runtime)
-    found = Findings({name: _version(name) for name in PACKAGES}, find_glslang() or "")
+    packages = {name: _version(name) for name in PACKAGES}
+    found = Findings(packages, find_glslang() or "", _players())
     if runtime != WEBGPU:
         found = replace(found, **_gl(adapter))
     return found if runtime == GLES else replace(found, **_webgpu(adapter))
+
+
+def _players() -> dict[str, str]:
+    """Return the versions of mpv and FFmpeg, and whether FFmpeg can run user shaders."""
+    found = {}
+    for name, question in (("mpv", "--version"), ("ffmpeg", "-version")):
+        # The first line is "mpv 0.35.1 ..." or "ffmpeg version 5.1.6 ...".
+        words = _said(name, question).removeprefix(f"{name} ").removeprefix("version ").split()
+        found[name] = words[0] if words else "not installed"
+    if found["ffmpeg"] != "not installed":
+        has = " libplacebo " in _said("ffmpeg", "-hide_banner", "-filters")
+        found["ffmpeg"] += f", {'with' if has else 'without'} the libplacebo filter"
+    return found
+
+
+def _said(program: str, *arguments: str) -> str:
+    """Return what a program prints; empty if it is missing or fails."""
+    if not (path := shutil.which(program)):
+        return ""
+    try:
+        command = [path, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
 
 
 def _gl(adapter: str) -> dict[str, Any]:

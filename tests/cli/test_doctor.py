@@ -41,6 +41,20 @@ def test_a_saved_profile_says_what_the_gl_offers(profile):
     assert found.fetch in get_args(Fetch)
 
 
+@pytest.mark.parametrize("filters", ["", " ..C libplacebo        N->V       Apply"])
+def test_players_are_found(tmp_path, monkeypatch, filters):
+    says = f"case $1 in -version) echo ffmpeg version 7.1 by;; *) echo '{filters}';; esac"
+    for name, text in (("mpv", "echo mpv 0.40.0 Copyright"), ("ffmpeg", says)):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    has = "with" if filters else "without"
+    expected = {"mpv": "0.40.0", "ffmpeg": f"7.1, {has} the libplacebo filter"}
+    assert examine("webgpu").players == expected
+    monkeypatch.setenv("PATH", "")
+    assert set(examine("webgpu").players.values()) == {"not installed"}
+
+
 @pytest.mark.gl
 def test_builds_for_a_saved_profile_run(profile):
     x = image(1, 5, 6, 7)
