@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 WEB_GLSL = 300
 
 
-def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
+def parse_devices(text: str, package: str = "") -> tuple[str, tuple[str, ...]]:
     """Split a list of device profiles into the generic one and the others, in their order.
+
+    The text is returned as it is for a user shader (``package``), which is for one profile.
 
     Raises:
         ShadergenError: SG0301 for an unknown profile, one given twice, and a list without a generic
             profile or with several.
     """
     names = device_names(text)
-    if len(names) == 1:
-        return names[0], ()
+    if len(names) == 1 or package == "mpv":
+        return text.strip(), ()
     generic = [name for name in names if not device(name).renderers and not device(name).wgsl]
     if all(device(name).wgsl for name in names):  # runtimes on WebGPU take the first that fits
         return names[-1], tuple(names[:-1])

@@ -30,6 +30,7 @@ from .user_shader import (
     length_notes,
     overflow_notes,
     stage_notes,
+    strength_notes,
     within_the_format,
     write_user_shader,
 )
@@ -117,8 +118,11 @@ def _compile_user_shader(
             progress("validating shaders")
         validation = validate_user_shader(shader) if options.validate else {}
         write_user_shader(shader.text, output)
-    notes = (*compiled.notes, *overflow_notes(compiled.graph), *stage_notes(options, shader))
-    notes += (*length_notes(shader), *frame_notes(compiled.files, shader, options))
+    notes = (
+        *(*compiled.notes, *overflow_notes(compiled.graph)),
+        *(*stage_notes(options, shader), *strength_notes(options), *length_notes(shader)),
+        *frame_notes(compiled.files, shader, options),
+    )
     decisions = as_dispatched(compiled.decisions, compiled.graph, shader)
     return replace(
         compiled, decisions=decisions, validation=validation, notes=notes, user_shader=shader

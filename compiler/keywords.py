@@ -104,7 +104,7 @@ def make_options(**options: Any) -> Options:
     if isinstance(options.get("device"), (list, tuple)):
         options["device"] = ",".join(options["device"])
     if isinstance(options.get("device"), str):
-        options["device"], variants = parse_devices(options["device"])
+        options["device"], variants = parse_devices(options["device"], options.get("package", ""))
         options.setdefault("variants", variants)
     if isinstance(options.get("input_range"), str):
         options["input_range"] = parse_range(options["input_range"])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backends.devices import DEFAULT_DEVICE, family_of
+from ..backends.devices import DEFAULT_DEVICE, DEVICES, PROFILE_SUFFIX, family_of
 from ..backends.devices.families import FAMILIES
 from ..backends.devices.profile import USER_SHADER, user_shader_limits
 from ..backends.replacing import check_own_file, replace_own_file
-from ..errors import ShadergenError, few
+from ..errors import ShadergenError, did_you_mean, few
 from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..ir.types import HALF_MAX, LANES
 from ..passes.choose_kernels import STEP
@@ -156,14 +156,16 @@ def _family(options: Options) -> str:
     Raises:
         ShadergenError: SG0301 for a profile that is not of a family.
     """
-    family = family_of(options.device)
+    is_profile = options.device in DEVICES or options.device.endswith(PROFILE_SUFFIX)
+    family = family_of(options.device) if is_profile else ""
     if not family and options.device != DEFAULT_DEVICE:
+        all_gpus = "omit --device for a file that runs on all GPUs"
         raise ShadergenError(
             "SG0301",
             f"--device {options.device} is not supported with --target mpv",
-            why="user shaders are compiled for a family of GPUs, which this profile is not",
+            why="a user shader is compiled for one family of GPUs, or for all",
             supported=", ".join(FAMILIES),
-            help="omit --device for a file that runs on all GPUs",
+            help="\n".join(filter(None, (did_you_mean(options.device, FAMILIES), all_gpus))),
         )
     return family
 
@@ -269,6 +271,13 @@ def stage_notes(options: Options, shader: UserShader) -> tuple[str, ...]:
         return ()
     of = f"{computed} of {len(shader.blocks)}"
     return (f"compute passes ({of}) need OpenGL 4.3 or Vulkan; --stage fragment avoids them",)
+
+
+def strength_notes(options: Options) -> tuple[str, ...]:
+    """Return which players can change the strength, if the file lets them."""
+    if not options.live_strength:
+        return ()
+    return ("--live-strength needs mpv with --vo=gpu-next and libplacebo 5.233 or later",)
 
 
 def as_dispatched(

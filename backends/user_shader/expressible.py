@@ -190,8 +190,9 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
             raise _refusal(layer, why)
         sides = [tree(result[side]) for side in SYMBOLS]
         if any(map(is_fixed, sides)):
-            why = "it computes a statistic: one invocation would read the whole picture"
-            help = "use layers that see a part of the picture, such as pooling windows"
+            why = "it needs the whole picture for a number, as global pooling does; a pass cannot"
+            help = "use layers that see a part of the picture, such as pooling windows,\n"
+            help += "cut the model before this layer with --outputs, or compile a build"
             raise _refusal(layer, why, help)
         for read in entry["reads"]:
             table = textures[read["texture"]]

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 @command(
     "compile",
     short_help="Compile a model into shaders, weights and a schedule, or into a user shader.",
-    epilog="Example: [bold]shadergen compile espcn_x2.h5 -o build/ --input-size 360x640[/bold]",
+    epilog="Examples: [bold]shadergen compile espcn_x2.h5 -o build/ --input-size 360x640[/bold]; "
+    "[bold]shadergen compile net.onnx --target mpv -o net.glsl[/bold]",
 )
 @model_argument
 @click.option(

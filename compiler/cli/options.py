@@ -459,7 +459,7 @@ def to_options(flags: dict[str, Any]) -> Options:
     inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
     dynamic, texts = parse_dynamic(flags.pop("input_size"))
     within = flags.pop("input_range")
-    device, variants = parse_devices(flags.pop("device"))
+    device, variants = parse_devices(flags.pop("device"), flags.get("package", ""))
     return Options(
         device=device,
         variants=variants,
