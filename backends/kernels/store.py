@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.dimensions import is_dynamic, is_one, same_shape
 from ...ir.expr import Expr, Var, named, variables
-from ...ir.graph import infer
+from ...ir.graph import Result, infer
 from ...ir.indexing import broadcast_load
 from ...ir.types import LANES
 from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import is_parameter
+from ...passes.placement.naming import kernel_name
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
@@ -151,12 +152,17 @@ def header(group: Group, what: str, macs: int) -> list[str]:
     first = " ".join(f"{', '.join(node.layers)}: {what}".split())
     lines = [first if len(first) <= WIDEST else shorten(first, WIDEST, placeholder=" ...")]
     seen: set[int] = set()
+    steps = any(v.name == node.name for v in node.inputs)  # a layer of several nodes
     for v in node.inputs:
         if v.type.layout is not None and id(v) not in seen:
             seen.add(id(v))
-            lines.append(f"reads  {v.name}: {v.type}, {v.type.layout.format} {v.type.layout.kind}")
+            name = (
+                f"{v.name} ({kernel_name(v.node)})" if steps and isinstance(v, Result) else v.name
+            )
+            lines.append(f"reads  {name}: {v.type}, {v.type.layout.format} {v.type.layout.kind}")
     assert t.layout is not None
-    what = f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}"
+    name = f"{node.name} ({kernel_name(node)})" if steps else node.name
+    what = f"writes {name}: {t}, {t.layout.format} {t.layout.kind}"
     if t.in_planes:
         batch = f", batch {group.batch}" if t.shape[0] > 1 and not group.entries else ""
         lines.append(f"{what}, {group.named} of {t.planes}{batch}")
