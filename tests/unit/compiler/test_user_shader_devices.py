@@ -14,9 +14,10 @@ from support.user_shader_grammar import Pass, parse
 
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.devices.families import FAMILIES
+from shadergen.compiler.device_list import parse_devices
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
-from shadergen.compiler.user_shader import for_user_shader
+from shadergen.compiler.user_shader import for_user_shader, strength_notes
 from shadergen.passes.placement.costs import gain_from_half
 
 if TYPE_CHECKING:
@@ -171,6 +172,24 @@ def test_sums_of_user_shaders_are_in_16_bits_for_families_with_16_bit_types(fami
     """
     options = for_user_shader(Options(package="mpv", device=family, precision="mediump"))
     assert gain_from_half(options.target().costs) == (family != "videocore-6")
+
+
+@pytest.mark.parametrize(
+    ("device", "help"),
+    [("nvida", "did you mean 'nvidia'?"), ("nvidia,amd-rdna", "omit"), ("llvmpipe", "omit")],
+)
+def test_what_is_no_family_is_refused_with_the_families(device, help):
+    name, variants = parse_devices(device, "mpv")
+    assert not variants
+    error = refusal(for_user_shader, Options(package="mpv", device=name))
+    assert error.what == f"--device {device} is not supported with --target mpv"
+    assert error.supported == ", ".join(FAMILIES)
+    assert error.help.startswith(help)
+
+
+def test_players_that_change_the_strength_are_named():
+    assert "gpu-next" in strength_notes(Options(package="mpv", live_strength=True))[0]
+    assert strength_notes(Options(package="mpv")) == ()
 
 
 def test_without_a_family_every_pass_takes_all_planes():
