@@ -190,9 +190,10 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
             raise _refusal(layer, why)
         sides = [tree(result[side]) for side in SYMBOLS]
         if any(map(is_fixed, sides)):
-            why = "it needs the whole picture for a number, as global pooling does; a pass cannot"
-            help = "use layers that see a part of the picture, such as pooling windows,\n"
-            help += "cut the model before this layer with --outputs, or compile a build"
+            why = "it computes a number from the whole picture (global pooling, say); a pass cannot"
+            help = "use layers that see only a part of the picture, such as pooling windows;\n"
+            help += "cut the model before this layer with --outputs; or omit --target mpv, for a\n"
+            help += "build folder that your own application runs"
             raise _refusal(layer, why, help)
         for read in entry["reads"]:
             table = textures[read["texture"]]
