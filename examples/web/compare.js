@@ -80,7 +80,8 @@ async function choose(url) {
     const { runner } = network;
     if (runner.gl) {
       const why = "the WebGL 2 context was lost"; // with WebGPU's device, where one process serves both
-      runner.gl.canvas.addEventListener("webglcontextlost", () => fail(WEBGL, { code: LOST, why }));
+      const isShown = () => opened?.[WEBGL] === network; // closing one loses its context, too
+      runner.gl.canvas.addEventListener("webglcontextlost", () => isShown() && fail(WEBGL, { code: LOST, why }));
       runner.onrestored = show;
     } else runner.onlost = ({ message: why }) => fail(WEBGPU, { code: LOST, why });
   }

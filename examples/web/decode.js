@@ -68,7 +68,7 @@ function extended(picture, w, h) {
 let gl = null;
 
 /** Return the bytes of an ImageBitmap. WebGL reads them: a 2D canvas forgets colours of transparent pixels. */
-function bytesOf(picture) {
+export function bytesOf(picture) {
   const { width, height } = picture;
   if (!gl || gl.isContextLost()) gl = document.createElement("canvas").getContext("webgl2");
   if (!gl) throw Error("This browser has no WebGL 2, which reads the pixels at the picture's edge.");

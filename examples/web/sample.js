@@ -29,22 +29,19 @@ export function sample() {
   return canvas;
 }
 
-/** Return a copy of a picture or canvas with noise, for networks that remove it. */
-export function noisy(picture) {
-  const { width, height } = picture;
-  const canvas = Object.assign(document.createElement("canvas"), { width, height });
-  const c = canvas.getContext("2d", { willReadFrequently: true });
-  c.drawImage(picture, 0, 0);
-  const image = c.getImageData(0, 0, width, height);
-  for (let i = 0; i < image.data.length; i++) {
-    if (i % 4 < 3) image.data[i] += NOISE * normal(); // the array rounds, and clamps to 0 and 255
+/** Return a copy of the bytes of a picture, RGBA, with noise in its colours, for networks that remove it. */
+export function noisy(bytes) {
+  const all = new Uint8ClampedArray(bytes); // which rounds, and clamps to 0 and 255
+  for (let i = 0; i < all.length; i++) {
+    if (i % 4 < 3) all[i] += NORMALS[(Math.random() * NORMALS.length) | 0];
   }
-  c.putImageData(image, 0, 0);
-  return canvas;
+  return all;
 }
 
-/** Return a random number of the standard normal distribution, by Box and Muller. */
-const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+/** Random numbers of a normal distribution, by Box and Muller. */
+const NORMALS = Float32Array.from({ length: 1 << 16 }, () => {
+  return NOISE * Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+});
 
 function hills(c, colour, level, i) {
   c.fillStyle = colour;

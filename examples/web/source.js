@@ -1,6 +1,6 @@
 // What a page shows: the sample, a picture or video that a person opened, or the webcam.
 
-import { decode, play, sizeOf } from "./decode.js";
+import { bytesOf, decode, play, sizeOf } from "./decode.js";
 import { noisy, sample } from "./sample.js";
 import { clockText } from "./texts.js";
 
@@ -85,31 +85,35 @@ function stop(stream) {
   for (const track of stream?.getTracks() ?? []) track.stop();
 }
 
+const isNoisy = () => $("noise").getAttribute("aria-pressed") === "true";
+
+/** Return a thing to run, or a copy of a picture with noise, if that is asked for. */
+async function prepared(thing) {
+  if (!isNoisy() || thing instanceof HTMLVideoElement) return thing;
+  const { width, height } = thing;
+  const isBitmap = thing instanceof ImageBitmap;
+  const bytes = isBitmap ? bytesOf(thing) : thing.getContext("2d").getImageData(0, 0, width, height).data;
+  return createImageBitmap(new ImageData(noisy(bytes), width, height), { premultiplyAlpha: "none" });
+}
+
 /** Show what `load()` returns once it is there, unless a person chose another source meanwhile. */
 async function replace(load, name) {
   const mine = ++asked;
   say("");
   try {
     const next = await load();
-    if (mine !== asked) return release(next);
-    release(opened);
-    [opened, sourceName] = [next, name];
+    const shown = await prepared(next);
+    if (mine !== asked) return [next, shown].forEach((thing) => thing !== opened && release(thing));
+    for (const old of new Set([opened, source])) if (old !== next) release(old);
+    [opened, source, sourceName] = [next, shown, name];
+    $("noise").disabled = isMoving();
+    $("webcam").setAttribute("aria-pressed", isWebcam());
+    showControls();
     say(""); // what the source until now had wrong
-    return present($("noise").getAttribute("aria-pressed") === "true");
+    return changed();
   } catch (error) {
     if (mine === asked) say(error);
   }
-}
-
-/** Take what was opened as the source; a picture with noise, if that is asked for. */
-function present(withNoise) {
-  const isPicture = !(opened instanceof HTMLVideoElement);
-  source = withNoise && isPicture ? noisy(opened) : opened;
-  $("noise").setAttribute("aria-pressed", withNoise);
-  $("noise").disabled = !isPicture;
-  $("webcam").setAttribute("aria-pressed", isWebcam());
-  showControls();
-  return changed();
 }
 
 /** Show a file that a person gave. */
@@ -134,7 +138,10 @@ $("file").addEventListener("change", (event) => {
 $("play").addEventListener("click", () => (source.paused ? source.play() : source.pause()));
 $("seek").addEventListener("input", ({ target }) => (source.currentTime = target.value));
 $("webcam").addEventListener("click", () => (isWebcam() ? replace(sample, "sample") : replace(webcam, "webcam")));
-$("noise").addEventListener("click", () => present(source === opened));
+$("noise").addEventListener("click", () => {
+  $("noise").setAttribute("aria-pressed", !isNoisy());
+  replace(() => opened, sourceName);
+});
 addEventListener("paste", (event) => {
   const [file] = event.clipboardData.files;
   if (file) open(file);

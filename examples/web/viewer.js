@@ -70,7 +70,7 @@ async function still(plan, space, isCurrent) {
   };
   const counts = new Map();
   report("Running the network"); // which may block the page, so let it be painted first
-  await new Promise(requestAnimationFrame).then(() => new Promise((go) => setTimeout(go)));
+  await new Promise((go) => (requestAnimationFrame(() => setTimeout(go)), setTimeout(go, 100))); // hidden tabs have no frames
   if (!isCurrent()) return;
   const start = performance.now();
   if (!(await network.run(source, plan, view.after, { onTile, counts, onScaled: showScaled(plan) }))) return;

@@ -74,7 +74,10 @@ export function checkCanvas(canvas, hasRun) {
   if (!canvas?.getContext || !hasRun) throw new ShadergenError("SG0605", what);
 }
 
-const named = (thing) => (thing?.localName ? `<${thing.localName}>` : `${thing}`.slice(0, 64));
+const named = (thing) => {
+  if (Object(thing) !== thing) return typeof thing === "string" ? `'${thing.slice(0, 64)}'` : String(thing);
+  return thing.localName ? `<${thing.localName}>` : (thing.constructor?.name ?? "an object");
+};
 
 /**
  * Return where each element of the model's own array lies among texels of so many components.

@@ -164,8 +164,10 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
     ("build", "call", "says"),  # p is a runner of the build
     [
         ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2x2, the build takes 5x7"),
-        ("rgb", "p.run('cat.png')", "cat.png is no picture, or it is not loaded"),
+        ("rgb", "p.run('cat.png')", "'cat.png' is no picture, or it is not loaded"),
         ("rgb", "p.run(null)", "null is no picture"),
+        ("rgb", "p.run(Symbol('x'))", "Symbol(x) is no picture"),
+        ("rgb", "p.run(Object.create(null))", "an object is no picture"),
         ("rgb", "p.run(document.body)", "<body> is no picture"),
         ("rgb", "p.run(new Image())", "<img> is no picture, or it is not loaded"),
         ("rgb", "(p.upload('x', new Float32Array(105)), p.draw())", "no frame was run"),

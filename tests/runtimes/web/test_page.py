@@ -269,6 +269,17 @@ def test_a_webgl_context_lost_in_the_comparison_is_said_until_it_is_restored(pag
         shown(other, "builds/4")
         assert other.locator(".wrong").all_inner_texts()[0] == ""
         assert other.locator(".shown").nth(0).is_visible()
+        other.evaluate(
+            """() => {
+              globalThis.said = [];
+              const wrong = document.querySelector(".wrong");
+              const told = new MutationObserver(() => said.push(wrong.textContent));
+              told.observe(wrong, { childList: true });
+            }"""
+        )
+        other.select_option("#network", "builds/6")  # which closes the other, and loses its context
+        shown(other, "builds/6")
+        assert not any(other.evaluate("said"))
     finally:
         other.close()
 

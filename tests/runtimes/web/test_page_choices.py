@@ -292,6 +292,14 @@ def test_noise_is_added_to_pictures_until_it_is_switched_off(
         assert deviation(".before") == pytest.approx(15, rel=0.1)
         assert deviation(".after") == pytest.approx(7.5, rel=0.1)
         assert page.get_attribute("#noise", "aria-pressed") == "true"
+    clear = tmp_path / "clear.png"
+    Image.new("RGBA", (70, 48), (GREY, GREY, GREY, 0)).save(clear)
+    give(page, clear)
+    page.locator("#size", has_text="70 × 48 →").wait_for()
+    shown(page, DARK)
+    assert not result(page)[..., 3].any()  # noise leaves alpha alone
+    give(page, tmp_path / "given.png")
+    page.locator("#size", has_text="80 × 48 →").wait_for()
     page.evaluate("delete document.body.dataset.shown")
     page.click("#noise")
     is_shown(page, DARK, 80)

@@ -243,7 +243,7 @@ def test_timings_are_of_every_pass_or_none(features: Any) -> None:
         ("rgb", "p.run(document.body)", "<body> is no picture"),
         ("rgb", "p.draw(document.createElement('canvas'))", "no frame was run before draw()"),
         ("rgb", "(p.run(g.imageData(Array(140), 7, 5)), p.draw(null))", "canvas, not null"),
-        ("rgb", "p.run('cat.png')", "cat.png is no picture, or it is not loaded"),
+        ("rgb", "p.run('cat.png')", "'cat.png' is no picture, or it is not loaded"),
         ("rgb", "p.run()", "the input 'x' has no texture"),
         ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
         ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),
