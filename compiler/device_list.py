@@ -33,9 +33,11 @@ def parse_devices(text: str, package: str = "") -> tuple[str, tuple[str, ...]]:
         ShadergenError: SG0301 for an unknown profile, one given twice, and a list without a generic
             profile or with several.
     """
-    names = device_names(text)
-    if len(names) == 1 or package == "mpv":
+    if package == "mpv":
         return text.strip(), ()
+    names = device_names(text)
+    if len(names) == 1:
+        return names[0], ()
     generic = [name for name in names if not device(name).renderers and not device(name).wgsl]
     if all(device(name).wgsl for name in names):  # runtimes on WebGPU take the first that fits
         return names[-1], tuple(names[:-1])

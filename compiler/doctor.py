@@ -141,23 +141,31 @@ def _players() -> dict[str, str]:
     """Return the versions of mpv and FFmpeg, and whether FFmpeg can run user shaders."""
     found = {}
     for name, question in (("mpv", "--version"), ("ffmpeg", "-version")):
+        if not shutil.which(name):
+            found[name] = "not installed"
+            continue
         # The first line is "mpv 0.35.1 ..." or "ffmpeg version 5.1.6 ...".
         words = _said(name, question).removeprefix(f"{name} ").removeprefix("version ").split()
-        found[name] = words[0] if words else "not installed"
-    if found["ffmpeg"] != "not installed":
-        has = " libplacebo " in _said("ffmpeg", "-hide_banner", "-filters")
-        found["ffmpeg"] += f", {'with' if has else 'without'} the libplacebo filter"
+        found[name] = words[0] if words else "installed, but does not run"
+        if name == "ffmpeg" and words:
+            has = " libplacebo " in _said(name, "-hide_banner", "-filters")
+            found[name] += f", {'with' if has else 'without'} the libplacebo filter"
     return found
 
 
 def _said(program: str, *arguments: str) -> str:
-    """Return what a program prints; empty if it is missing or fails."""
-    if not (path := shutil.which(program)):
-        return ""
+    """Return what a program prints; empty if it fails."""
     try:
-        command = [path, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            [program, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=20,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout
 

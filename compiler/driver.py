@@ -119,8 +119,11 @@ def _compile_user_shader(
         validation = validate_user_shader(shader) if options.validate else {}
         write_user_shader(shader.text, output)
     notes = (
-        *(*compiled.notes, *overflow_notes(compiled.graph)),
-        *(*stage_notes(options, shader), *strength_notes(options), *length_notes(shader)),
+        *compiled.notes,
+        *overflow_notes(compiled.graph),
+        *stage_notes(options, shader),
+        *strength_notes(options),
+        *length_notes(shader),
         *frame_notes(compiled.files, shader, options),
     )
     decisions = as_dispatched(compiled.decisions, compiled.graph, shader)

@@ -156,7 +156,9 @@ def _family(options: Options) -> str:
     Raises:
         ShadergenError: SG0301 for a profile that is not of a family.
     """
-    is_profile = options.device in DEVICES or options.device.endswith(PROFILE_SUFFIX)
+    is_list = "," in options.device
+    is_file = options.device.endswith(PROFILE_SUFFIX) and not is_list
+    is_profile = options.device in DEVICES or is_file
     family = family_of(options.device) if is_profile else ""
     if not family and options.device != DEFAULT_DEVICE:
         all_gpus = "omit --device for a file that runs on all GPUs"

@@ -51,6 +51,11 @@ def test_players_are_found(tmp_path, monkeypatch, filters):
     has = "with" if filters else "without"
     expected = {"mpv": "0.40.0", "ffmpeg": f"7.1, {has} the libplacebo filter"}
     assert examine("webgpu").players == expected
+    for broken in ("echo error; exit 1", "printf '\\377'; exit 127"):
+        (tmp_path / "mpv").write_text(f"#!/bin/sh\n{broken}\n")
+        assert examine("webgpu").players["mpv"] == "installed, but does not run"
+    (tmp_path / "mpv").write_text("#!/bin/sh\nprintf 'mpv 0.40 \\377'\n")
+    assert examine("webgpu").players["mpv"] == "0.40"
     monkeypatch.setenv("PATH", "")
     assert set(examine("webgpu").players.values()) == {"not installed"}
 

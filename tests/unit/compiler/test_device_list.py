@@ -56,13 +56,13 @@ def test_an_unknown_profile_of_a_list_is_refused_by_its_name():
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("webgl", "webgl2-min"), ("nvidea", "nvidia"), ("WebGPU-", "webgpu-f16"), ("gles", "")],
+    [("webgl", "webgl2-min"), ("nvidea", "nvidia"), ("WebGPU-", "webgpu-f16"), ("zzz", "")],
 )
 def test_the_only_profile_that_begins_with_a_name_or_the_most_similar_one_is_suggested(
     given, meant
 ):
-    expected = f"did you mean '{meant}'?" if meant else "did you mean"
-    assert refusal(parse_devices, f"{given},gles30").help.startswith(expected)
+    expected = f"did you mean '{meant}'?" if meant else ""
+    assert refusal(parse_devices, f"{given},gles30").help == expected
 
 
 def test_a_profile_of_a_file_is_for_its_own_renderer(tmp_path):

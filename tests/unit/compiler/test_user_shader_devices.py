@@ -176,7 +176,12 @@ def test_sums_of_user_shaders_are_in_16_bits_for_families_with_16_bit_types(fami
 
 @pytest.mark.parametrize(
     ("device", "help"),
-    [("nvida", "did you mean 'nvidia'?"), ("nvidia,amd-rdna", "omit"), ("llvmpipe", "omit")],
+    [
+        ("nvida", "did you mean 'nvidia'?"),
+        ("nvidia,amd-rdna", "omit"),
+        ("nvidia,n.json", "omit"),
+        ("llvmpipe", "omit"),
+    ],
 )
 def test_what_is_no_family_is_refused_with_the_families(device, help):
     name, variants = parse_devices(device, "mpv")
