@@ -12,7 +12,6 @@ from ...ir.indexing import broadcast_load
 from ...ir.types import LANES
 from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import is_parameter
-from ...passes.placement.naming import kernel_name
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ...ir.graph import Node, Value
+    from ...ir.ops.base import Op
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
     from ..shader.program import Program
@@ -152,17 +152,16 @@ def header(group: Group, what: str, macs: int) -> list[str]:
     first = " ".join(f"{', '.join(node.layers)}: {what}".split())
     lines = [first if len(first) <= WIDEST else shorten(first, WIDEST, placeholder=" ...")]
     seen: set[int] = set()
-    steps = any(v.name == node.name for v in node.inputs)  # a layer of several nodes
     for v in node.inputs:
         if v.type.layout is not None and id(v) not in seen:
             seen.add(id(v))
-            name = (
-                f"{v.name} ({kernel_name(v.node)})" if steps and isinstance(v, Result) else v.name
+            step = (
+                isinstance(v, Result) and v.name == node.name and _kernel(v.node) != _kernel(node)
             )
+            name = f"{v.name} (from the step before)" if step else v.name
             lines.append(f"reads  {name}: {v.type}, {v.type.layout.format} {v.type.layout.kind}")
     assert t.layout is not None
-    name = f"{node.name} ({kernel_name(node)})" if steps else node.name
-    what = f"writes {name}: {t}, {t.layout.format} {t.layout.kind}"
+    what = f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}"
     if t.in_planes:
         batch = f", batch {group.batch}" if t.shape[0] > 1 and not group.entries else ""
         lines.append(f"{what}, {group.named} of {t.planes}{batch}")
@@ -172,6 +171,10 @@ def header(group: Group, what: str, macs: int) -> list[str]:
     if is_dynamic(macs) or macs:
         lines.append(f"cost   {macs} multiply-adds")
     return lines
+
+
+def _kernel(node: Node) -> type[Op]:
+    return type(parts(node).kernel)
 
 
 def finish(

@@ -21,7 +21,7 @@ def unique_names(nodes: Iterable[Node]) -> dict[Node, str]:
     """
     names = {node: node.name for node in nodes}
     shared = Counter(names.values())
-    names = {n: f"{s} ({kernel_name(n)})" if shared[s] > 1 else s for n, s in names.items()}
+    names = {n: f"{s} ({_operator(n)})" if shared[s] > 1 else s for n, s in names.items()}
     shared, seen = Counter(names.values()), Counter[str]()
     for node, name in names.items():
         seen[name] += 1
@@ -30,7 +30,6 @@ def unique_names(nodes: Iterable[Node]) -> dict[Node, str]:
     return names
 
 
-def kernel_name(node: Node) -> str:
-    """Return the name of the operator whose kernel a node runs."""
+def _operator(node: Node) -> str:
     kernel = parts(node).kernel
     return type(kernel.kernel if isinstance(kernel, IndexMapped) else kernel).__name__

@@ -1,7 +1,7 @@
 #version 310 es
 // conv: Winograd products, 2x2 tiles: convolution 1x1, 4 to 4 channels
-// reads  conv (WinogradPatches): float32 1x4x16x2, rgba32f array
-// writes conv (WinogradProducts): float32 1x4x16x2, rgba32f array, plane 0 of 1
+// reads  conv (from the step before): float32 1x4x16x2, rgba32f array
+// writes conv: float32 1x4x16x2, rgba32f array, plane 0 of 1
 // cost   512 multiply-adds
 
 precision highp float;

@@ -1,7 +1,7 @@
 #version 310 es
 // conv: Winograd output transform, 2x2 tiles
-// reads  conv (WinogradProducts): float32 1x4x16x2, rgba32f array
-// writes conv (WinogradResult): float32 1x4x4x2, rgba32f 2d, plane 0 of 1
+// reads  conv (from the step before): float32 1x4x16x2, rgba32f array
+// writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 
 precision highp float;
 precision highp int;

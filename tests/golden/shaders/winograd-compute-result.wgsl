@@ -1,6 +1,6 @@
 // conv: Winograd output transform, 2x2 tiles
-// reads  conv (WinogradProducts): float32 1x4x16x2, rgba32f array
-// writes conv (WinogradResult): float32 1x4x4x2, rgba32f 2d, plane 0 of 1
+// reads  conv (from the step before): float32 1x4x16x2, rgba32f array
+// writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 
 struct Sizes {
     u_columns: i32,

@@ -1,7 +1,7 @@
 #version 300 es
 // conv: DepthToSpace
-// reads  conv (WinogradTiles): float32 1x16x2x1, rgba32f array
-// writes conv (DepthToSpace): float32 1x4x4x2, rgba32f 2d, plane 0 of 1
+// reads  conv (from the step before): float32 1x16x2x1, rgba32f array
+// writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 
 precision highp float;
 precision highp int;

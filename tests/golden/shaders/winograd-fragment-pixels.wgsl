@@ -1,6 +1,6 @@
 // conv: DepthToSpace
-// reads  conv (WinogradTiles): float32 1x16x2x1, rgba32f array
-// writes conv (DepthToSpace): float32 1x4x4x2, rgba32f 2d, plane 0 of 1
+// reads  conv (from the step before): float32 1x16x2x1, rgba32f array
+// writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 
 @group(0) @binding(0) var u_value: texture_2d_array<f32>;
 

@@ -1,6 +1,6 @@
 // conv: Winograd output transform of columns, 4x4 tiles
-// reads  conv (StripRows): float32 1x16x6x2, rgba32f array
-// writes conv (StripColumns): float32 1x4x4x2, rgba32f 2d, plane 0 of 1
+// reads  conv (from the step before): float32 1x16x6x2, rgba32f array
+// writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 
 struct Sizes {
     u_columns: i32,

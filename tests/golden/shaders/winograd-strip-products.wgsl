@@ -1,6 +1,6 @@
 // conv: Winograd products, 4x4 tiles, 4 to 4 channels
-// reads  conv (StripPatches): float32 1x24x6x2, rgba32f array
-// writes conv (StripProducts): float32 1x8x6x6, rgba32f array, planes 0 to 1 of 2
+// reads  conv (from the step before): float32 1x24x6x2, rgba32f array
+// writes conv: float32 1x8x6x6, rgba32f array, planes 0 to 1 of 2
 // cost   1152 multiply-adds
 
 @group(0) @binding(0) var u_x: texture_2d_array<f32>;

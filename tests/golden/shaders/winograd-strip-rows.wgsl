@@ -1,6 +1,6 @@
 // conv: Winograd output transform of rows, 4x4 tiles
-// reads  conv (StripProducts): float32 1x8x6x6, rgba32f array
-// writes conv (StripRows): float32 1x16x6x2, rgba32f array, planes 0 to 3 of 4
+// reads  conv (from the step before): float32 1x8x6x6, rgba32f array
+// writes conv: float32 1x16x6x2, rgba32f array, planes 0 to 3 of 4
 
 struct Sizes {
     u_columns: i32,
