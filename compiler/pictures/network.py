@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 OVERLAP = 32  # pixels, as messages suggest it
 MOST_TEXTURE_BYTES = 2 << 30  # of a whole picture; larger ones are cut into tiles
 TILE = 512  # pixels of a side, for builds of dynamic sizes
+NEAR = 64  # pixels: a picture of nearly a size that a dynamic build takes
 SEARCHED = 128  # sizes beyond the picture's that are tried for the constraints of a build
 
 
@@ -232,7 +233,10 @@ class PictureNetwork:
                 f"tiles of {taken}"
             )
             help = f"compile with --input-size dynamic or a larger --input-size, such as {own}"
-        if any(n > t for n, t in zip(size, network.size, strict=True)):
+        is_dynamic = self._session.build.sizes is not None
+        if is_dynamic and all(abs(n - t) < NEAR for n, t in zip(size, network.size, strict=True)):
+            help = f"crop or pad the picture to a size that the network takes, such as {taken}"
+        elif any(n > t for n, t in zip(size, network.size, strict=True)):
             shared = min(OVERLAP, min(network.size) // 2)  # half a tile leaves it a step
             help += f"; or blend tiles, which only approximates the network: --overlap {shared}"
         return ShadergenError(

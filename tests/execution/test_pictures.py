@@ -189,6 +189,21 @@ def test_networks_that_see_the_whole_picture_are_refused_by_layer(tmp_path: Path
     assert "--overlap 12" in error.help
 
 
+def test_a_dynamic_build_refuses_a_size_with_the_nearest_one_that_it_takes(tmp_path: Path) -> None:
+    """Compiling it again could not help."""
+    whole = [
+        node("SpaceToDepth", "x", outputs=("s",), blocksize=2),
+        node("GlobalAveragePool", "s", outputs=("t",)),
+        node("Mul", "s", "t", outputs=("m",)),
+        node("DepthToSpace", "m", blocksize=2),
+    ]
+    build = build_of(model(whole, {}, {"x": (1, 3, "h", "w")}, 17), tmp_path, input_size="dynamic")
+    source = saved(tmp_path / "in.png", colours(45, 61))
+    error = refused(run_file, build, source, tmp_path / "out.png")
+    assert error.what == "the picture is 45x61, the build takes 46x62"
+    assert error.help == "crop or pad the picture to a size that the network takes, such as 46x62"
+
+
 def test_networks_that_see_more_than_a_tile_are_refused_by_their_reach(tmp_path: Path) -> None:
     wide = conv("x", "y", dilations=[15, 15], pads=[15] * 4)
     build = build_of(model(wide, WEIGHTS, {"x": (1, 3, *TILE)}, 17), tmp_path)
