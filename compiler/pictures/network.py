@@ -223,7 +223,10 @@ class PictureNetwork:
                 f"layer '{field.unbounded_by}' reads the whole picture, or depends on positions or "
                 "on the picture's size, so tiles would not give the network's result"
             )
-            help = f"compile with --input-size dynamic or --input-size {own}"
+            help = (
+                f"compile with --input-size dynamic or --input-size {own}; if the model was "
+                "exported at one size, first export it with dynamic height and width"
+            )
         else:
             assert field.height is not None
             assert field.width is not None

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError, did_you_mean
-from .....records import dataclass
+from .....records import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -100,6 +100,12 @@ def graph_body(
     _check_names(graph.node, outputs, {*weights, *inputs}, around)
     nodes = needed(graph.node, outputs)
     return Body(inputs, outputs, initializers, sparse, nodes, _reads(nodes, outputs), opsets)
+
+
+def with_nodes(body: Body, nodes: Sequence[NodeProto]) -> Body:
+    """Return a body with other nodes, without those that its outputs do not need."""
+    nodes = needed(nodes, body.outputs)
+    return replace(body, nodes=nodes, reads=_reads(nodes, body.outputs))
 
 
 def function_body(function: FunctionProto, opsets: Mapping[str, int], used: Sequence[bool]) -> Body:

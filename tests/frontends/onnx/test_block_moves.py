@@ -1,0 +1,100 @@
+"""PixelShuffle and PixelUnshuffle, exported as Reshape, Transpose and Reshape with numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from support.onnx_models import compare, model, node, normal, write
+
+from shadergen.compiler.compilation import larger_graph
+from shadergen.compiler.frontends import Request
+from shadergen.compiler.frontends.onnx import load_onnx
+from shadergen.compiler.options import Options
+from shadergen.ir.reference import evaluate_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+C, B, H, W = 3, 2, 4, 5
+DEEP, WIDE = (1, C * B * B, H, W), (1, C, H * B, W * B)
+# Shape, split, permutation and the result's shape.
+MOVES = {
+    "PixelShuffle": (DEEP, (1, C, B, B, H, W), (0, 1, 4, 2, 5, 3), WIDE),
+    "DepthToSpace": (DEEP, (1, B, B, C, H, W), (0, 3, 4, 1, 5, 2), WIDE),
+    "PixelUnshuffle": (WIDE, (1, C, H, B, W, B), (0, 1, 3, 5, 2, 4), DEEP),
+    "SpaceToDepth": (WIDE, (1, C, H, B, W, B), (0, 3, 5, 1, 2, 4), DEEP),
+}
+
+
+def triple(split: Sequence[int], perm: Sequence[int], result: Sequence[int]) -> tuple[Any, Any]:
+    """Return the nodes, and the sizes that they read: the last as a Constant."""
+    last = onnx.numpy_helper.from_array(np.array(result), "last")
+    nodes = [
+        node("Relu", outputs=("r",)),
+        node("Reshape", "r", "split", outputs=("a",)),
+        node("Transpose", "a", outputs=("b",), perm=list(perm)),
+        node("Constant", outputs=("last",), value=last),
+        node("Reshape", "b", "last"),
+    ]
+    nodes[3].ClearField("input")
+    return nodes, {"split": np.array(split)}
+
+
+def ops(path: Path) -> list[str]:
+    return [type(n.op).__name__ for n in load_onnx(path, Request()).nodes]
+
+
+@pytest.mark.parametrize("opset", [9, 13])
+@pytest.mark.parametrize("batch", [1, -1])
+@pytest.mark.parametrize("name", MOVES)
+def test_it_is_one_layer_that_agrees(tmp_path: Path, name: str, batch: int, opset: int) -> None:
+    shape, split, perm, result = MOVES[name]
+    nodes, inits = triple((batch, *split[1:]), perm, (batch, *result[1:]))
+    compare(tmp_path, nodes, inits, opset, shape)
+    assert len(ops(tmp_path / "model.onnx")) == 2
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_the_model_can_be_read_at_a_larger_size(tmp_path: Path, name: str) -> None:
+    shape, split, perm, result = MOVES[name]
+    path = write(tmp_path, model(*triple(split, perm, result), {"x": shape}, 17))
+    (h, w), factor = shape[2:], 3
+    larger = (*shape[:2], h * factor, w * factor)
+    graph = larger_graph(path, Options(), "x", larger, larger[2:])
+    grown = [s * factor if s in (H, W) else s for s in split]
+    wanted = (*result[:2], *(s * factor for s in result[2:]))
+    proto = model(*triple(grown, perm, wanted), {"x": larger}, 17)
+    session = ort.InferenceSession(proto.SerializeToString())
+    x = normal(*larger)
+    np.testing.assert_array_equal(
+        evaluate_graph(graph, {"x": x})["y"], session.run(None, {"x": x})[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "split", "perm", "result"),
+    [
+        ((1, 12, 4, 8), (1, 3, 2, 2, 8, 4), (0, 1, 4, 2, 5, 3), (1, 3, 16, 8)),  # other height
+        ((1, 3, 8, 10), (1, 3, 4, 2, 5, 2), (0, 1, 3, 5, 2, 4), (1, 6, 8, 5)),  # other result
+        ((1, 3, 8, 15), (1, 3, 4, 2, 5, 3), (0, 1, 3, 5, 2, 4), (1, 18, 4, 5)),  # blocks of 2x3
+        ((1, 3, 8, 10), (1, 3, 4, 2, 5, 2), (0, 1, 5, 3, 2, 4), (1, 12, 4, 5)),  # columns first
+        ((1, 240), (1, 3, 4, 2, 5, 2), (0, 1, 3, 5, 2, 4), (1, 12, 4, 5)),  # no picture
+    ],
+)
+def test_what_only_resembles_it_keeps_its_steps(
+    tmp_path: Path, shape: Any, split: Any, perm: Any, result: Any
+) -> None:
+    nodes, inits = triple(split, perm, result)
+    compare(tmp_path, nodes, inits, 17, shape)
+    assert len(ops(tmp_path / "model.onnx")) == 4
+
+
+def test_a_step_that_is_an_output_remains(tmp_path: Path) -> None:
+    shape, split, perm, result = MOVES["PixelUnshuffle"]
+    nodes, inits = triple(split, perm, result)
+    compare(tmp_path, nodes, inits, 17, shape, outputs=("y", "a"))
