@@ -76,7 +76,7 @@ def _check_both(first: Path, second: Path) -> None:
         raise ShadergenError(
             "SG0301",
             "diff compares two builds, or two user shaders",
-            why=f"only '{builds[0]}' does not end in .glsl",
+            why=f"one of the two is a .glsl file, '{builds[0]}' is not",
             help="give two folders, or two .glsl files",
         )
     for name in ("device", "variant"):

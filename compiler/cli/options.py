@@ -29,6 +29,7 @@ target_option = click.option(
     help="A folder for the runtimes, or a user shader for video players. build: a folder; mpv: a "
     "user shader for mpv and libplacebo, one file for pictures of any size.",
 )
+USES_TIMES = "Choose kernels by times that shadergen tune measured."
 luma_option = click.option(
     "--luma",
     metavar="NAME",
@@ -39,9 +40,17 @@ luma_option = click.option(
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation."""
-    return _with_options(
-        command, True, "Choose kernels by times that shadergen tune measured.", None
-    )
+    return _with_options(command, True, USES_TIMES, None, "one build with variants", True)
+
+
+def verify_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a compilation without --target."""
+    return _with_options(command, True, USES_TIMES, None, "one build with variants")
+
+
+def view_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a compilation for one device."""
+    return _with_options(command, True, USES_TIMES, None)
 
 
 def inspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,20 +58,17 @@ def inspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_options(
         command,
         "gles30, without estimates",
-        "Choose kernels by times that shadergen tune measured.",
+        USES_TIMES,
         None,
         "builds side by side",
+        True,
     )
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation; a device that is given is also what to estimate for."""
-    return _with_options(
-        command,
-        "gles30, with estimates for all GPUs",
-        "Choose kernels by times that shadergen tune measured.",
-        None,
-    )
+    default = "gles30, with estimates for all GPUs"
+    return _with_options(command, default, USES_TIMES, None, user_shaders=True)
 
 
 def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,12 +77,30 @@ def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_options(command, "the installed GL", help, "tuning.json")
 
 
+def _device_help(several: str, user_shaders: bool) -> str:
+    text = f"Device profile{f', or several: {several}' if several else ''}. A class of devices "
+    text += (
+        "(gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
+        "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
+        "shadergen doctor --save."
+    )
+    if several:
+        text += " A list has commas between the profiles."
+    if user_shaders:
+        text += (
+            " With --target mpv, name one family of GPUs: the compiler chooses the stage and the "
+            "render targets of each pass for this family."
+        )
+    return text
+
+
 def _with_options(
     command: Callable[..., Any],
     device_default: bool | str,
     tuning_help: str,
     tuning_default: str | None,
-    several: str = "one build with variants",
+    several: str = "",
+    user_shaders: bool = False,
 ) -> Callable[..., Any]:
     """Add the options of a compilation.
 
@@ -85,7 +109,8 @@ def _with_options(
         device_default: what the help says the device is by default; True for its name.
         tuning_help: what the tuning file is for.
         tuning_default: its name, where the command needs one.
-        several: what the command makes of several devices.
+        several: what the command makes of several devices, where it takes them.
+        user_shaders: whether the command takes --target.
     """
     options = (
         click.option(
@@ -124,12 +149,7 @@ def _with_options(
             show_default=device_default,
             metavar="PROFILE",
             shell_complete=device_profiles,
-            help=f"Device profile, or several: {several}. A class of devices "
-            "(gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
-            "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
-            "shadergen doctor --save. A list has commas between the profiles. With --target mpv, "
-            "name one family of GPUs: the compiler chooses the stage and the render targets of "
-            "each pass for this family.",
+            help=_device_help(several, user_shaders),
         ),
         click.option(
             "--glsl",

@@ -17,7 +17,7 @@ from ..choices import REFERENCES
 from .help import command
 from .layer_texts import bisection_data, bisection_lines, layers_data, print_layers
 from .model_files import model_argument, model_file
-from .options import compile_options, is_given, runtime_options, to_options
+from .options import is_given, runtime_options, to_options, verify_options
 from .output import echo, new_table, passes_text, print_json, print_table, progress_line
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
     "[bold]shadergen verify model.onnx --build build/[/bold]",
 )
 @model_argument
-@compile_options
+@verify_options
 @click.option(
     "--reference",
     type=click.Choice(REFERENCES),

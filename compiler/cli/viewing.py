@@ -11,7 +11,7 @@ import rich_click as click
 from ...records import replace
 from ..choices import SCALES
 from .help import command
-from .options import compile_options, is_given, model_or_build, runtime_options, to_options
+from .options import is_given, model_or_build, runtime_options, to_options, view_options
 from .output import bytes_text, echo, progress_line
 
 # Options of the command that a build takes.
@@ -57,7 +57,7 @@ OF_BUILDS = {
     "no limit in a folder.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of random inputs, without INPUT.")
-@compile_options
+@view_options
 @click.option(
     "--variant", metavar="NAME", help="Show this variant; by default the one for the adapter."
 )

@@ -132,7 +132,7 @@ def test_json_has_the_changes_without_the_code(shadergen, pair):
 def test_a_build_beside_a_user_shader_is_refused(shadergen, shaders, build):
     error = shadergen("diff", shaders["fragment"], build).err
     assert error.startswith("error[SG0301]: diff compares two builds, or two user shaders")
-    assert f"why: only '{build}' does not end in .glsl" in error
+    assert f"why: one of the two is a .glsl file, '{build}' is not" in error
 
 
 @pytest.mark.parametrize("option", ["--device", "--variant"])
