@@ -212,7 +212,9 @@ def parse_preprocessing(text: str) -> Preprocessing:
                 values[names.get(key, key)] = tuple(float(v) for v in value.split("/"))
             except ValueError:
                 raise ShadergenError(
-                    "SG0301", f"--preprocess: {part} is not a number or numbers between slashes"
+                    "SG0301",
+                    f"--preprocess: {part} is not supported",
+                    supported=f"a number, or one for each channel: {key}=104/117/124",
                 ) from None
         else:
             raise ShadergenError(

@@ -110,7 +110,7 @@ def for_user_shader(options: Options) -> Options:
         raise ShadergenError(
             "SG0301",
             f"--winograd {options.winograd} is not supported with --target mpv",
-            why="passes of user shaders have tiles of one row",
+            why="user shaders have Winograd tiles of one row only",
             supported=f"--winograd {', '.join(WINOGRAD)}",
         )
     if options.weights not in WEIGHTS:
@@ -216,8 +216,9 @@ def within_the_format(stage: str, intermediates: str) -> Iterator[None]:
             planes = user_shader_limits(stage, intermediates).draw_buffers
             error.what = error.what.replace("needs", "reads").replace(UNITS, "planes of 4 channels")
             error.why = (
-                f"a pass binds at most {most} textures of {LANES * planes} channels, weights "
-                "included: on OpenGL, players use one of 16 vertex attributes for each texture"
+                f"a pass binds at most {most} textures, those of weights included, and a texture "
+                f"holds {LANES * planes} channels. On OpenGL, players use one of 16 vertex "
+                "attributes for each texture"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

@@ -99,7 +99,7 @@ REST_OR_ZERO = f"""// Returns what the 16-bit float of v lacks, 2048 times as la
 vec4 rest_or_zero(vec4 v, uint {KEPT}) {{
     return rounded_or_zero((v - rounded_or_zero(v, {KEPT})) * 2048.0, {KEPT});
 }}"""
-JOINED = """// Returns a value that is stored as a 16-bit float and 2048 times what this lacks.
+JOINED = """// Returns the value that was split into a 16-bit float and 2048 times the rest.
 vec4 joined(vec4 rounded, vec4 rest) { return rounded + rest * 0.00048828125; }"""
 
 
