@@ -94,7 +94,7 @@ def _check(found: _Sum, context: Context) -> str:
     if not context.target.stores_halos:
         return "textures have no halo for padding"
     if found.weights is None:
-        return "the resize does not enlarge linearly by the pixel shuffle's factors"
+        return "the resize is not linear, or its factors differ from the pixel shuffle's"
     return ""
 
 

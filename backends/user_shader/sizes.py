@@ -80,7 +80,7 @@ def checked(terms: Sequence[str], what: str) -> str:
             "SG0405",
             f"the expression for {what} has {len(terms)} numbers and operators",
             why=f"players compute at most {MOST_TERMS}",
-            help="use fewer strides and scales, or powers of two",
+            help="use fewer strides and resizes, or only factors that are powers of two",
         )
     return " ".join(terms)
 

@@ -55,8 +55,9 @@ class WideRunner:
                     "SG0605",
                     f"input '{min(wide)}' holds numbers beyond {LARGEST:g}",
                     where=error.where,
-                    why="float32 cannot hold these numbers; only models linear in this input "
-                    f"accept them: {error.what}",
+                    why="float32 cannot hold these numbers, and only models that are linear in "
+                    f"this input can be computed in parts; here, {error.what}",
+                    help="scale the input down",
                 ) from None
         parts = split(arrays, wide)
         results = {0: whole(parts.pop(0))}
