@@ -160,6 +160,6 @@ class WeightFile:
             raise ShadergenError(
                 "SG0505",
                 f"cannot copy the weights to '{path}'",
-                why=f"{path.name} in the first saved copy of this build was changed",
+                why=f"the {path.name} that an earlier save of this build wrote was changed",
                 help="compile the model again",
             )

@@ -131,14 +131,18 @@ def _paired(
         inside = [p for p in sorted(own.iterdir()) if not p.name.startswith(".")]
         for path in filter(_is_sample, inside):
             if own.name in stems.setdefault(path.stem, {}):
-                raise ShadergenError("SG0605", f"'{own}' has two files called '{path.stem}'")
+                raise ShadergenError(
+                    "SG0605",
+                    f"'{own}' has two files named '{path.stem}', with different endings",
+                    help="keep one of them",
+                )
             stems[path.stem][own.name] = path
     for stem, files in stems.items():
         lacking = sorted(set(names) - set(files))
         if lacking:
             raise ShadergenError(
                 "SG0605",
-                f"'{stem}' has no file for input '{lacking[0]}'",
+                f"sample '{stem}' has no file for input '{lacking[0]}'",
                 where=", ".join(map(str, files.values())),
             )
     return list(stems.values())

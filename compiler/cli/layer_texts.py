@@ -133,7 +133,7 @@ def bisection_lines(found: Bisection) -> list[str]:
         return lines
     best, *others = found.cures
     changed = passes_text(best.changed)
-    lines.append(f"smallest change that makes it right ({changed} changed): {best.text}")
+    lines.append(f"smallest change that makes the build right ({changed} changed): {best.text}")
     lines += [f"  also right: {cure.text} ({cure.changed} changed)" for cure in others[:8]]
     if len(others) > 8:
         lines.append(f"  and {len(others) - 8} more")

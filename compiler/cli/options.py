@@ -197,8 +197,8 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Shader stage; compute needs GLSL 310 and a --device with compute shaders. With "
-            "--target mpv, compute passes write up to 16 channels, and the default without a "
-            "--device is fragment.",
+            "--target mpv and no --device, auto means fragment; compute passes write up to 16 "
+            "channels.",
         ),
         click.option(
             "--fetch",
@@ -269,8 +269,8 @@ def _with_options(
             type=float,
             default=0.0,
             metavar="VALUE",
-            help="Convolutions read exact zeros as this value, for example 0.001, to reproduce "
-            'renderers with a "remove zero" mode.',
+            help="Replace exact zeros in the inputs of convolutions, padding included, by VALUE, "
+            "for example 0.001, as some other renderers do.",
         ),
         click.option(
             "--preprocess",

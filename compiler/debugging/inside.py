@@ -214,8 +214,7 @@ def _loaded(verified: Verification, variant: str, option: str) -> Build:
         sizes = "x".join(str(n) for n in build.sizes.values.values())
         raise ShadergenError(
             "SG0301",
-            f"{option} looks into a dynamic build at its initial size, {sizes}",
-            why="the inputs have another size",
+            f"{option} needs inputs of the dynamic build's initial size, {sizes}",
             help="--input-size dynamic:HxW sets the initial size",
         )
     return sized

@@ -94,12 +94,12 @@ def _typed(name: str, value: Any, options: Options) -> str:
 
 
 def changed_passes(before: BuildFiles, after: BuildFiles) -> int:
-    """Return how many GPU passes differ between two builds: those of either that the other lacks.
+    """Return how many GPU passes differ between two builds: a pass that became another counts once.
 
     Passes are equal if their shaders, kernels and sizes are.
     """
     old, new = _counted(before), _counted(after)
-    return sum((old - new).values()) + sum((new - old).values())
+    return max((old - new).total(), (new - old).total())
 
 
 def _counted(files: BuildFiles) -> Counter[tuple[Any, ...]]:

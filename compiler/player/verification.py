@@ -168,9 +168,9 @@ def _ports(graph: Graph, shader: Path) -> tuple[Input, Output]:
         raise ShadergenError(
             "SG0605",
             f"'{shader}' cannot be verified with this model",
-            why=f"the model has {numbers}; a user shader has one of each",
-            help="choose them with --inputs and --outputs; networks of chroma and luma cannot be "
-            "verified",
+            why=f"the model has {numbers}; verify needs one input and one output",
+            help="choose one input and one output with --inputs and --outputs; networks compiled "
+            "with --luma cannot be verified",
         )
     return graph.inputs[0], graph.outputs[0]
 

@@ -110,7 +110,7 @@ class MaxPoolIndices(Op):
 
 @dataclass(frozen=True)
 class MaxUnpool(Op):
-    """Put each element of x at the position of its maximum, and zeros elsewhere.
+    """Undo max pooling: put each element of x where its maximum was, and zeros elsewhere.
 
     y[n, c, indices[n, c, o] - (n*C + c)*spatial(y)] = x[n, c, o], where the index is a row-major
     position in y, within its own n and c; the last of several elements wins.

@@ -228,7 +228,7 @@ def test_folders_named_as_inputs_are_paired_by_the_names_of_files(tmp_path):
     found = list(find_samples(tmp_path, (left, right)))
     assert [(s["left"].max(), s["right"].min()) for s in found] == [(0, 0), (1, 1)]
     (tmp_path / "left" / "1.npy").unlink()
-    with pytest.raises(ShadergenError, match="'1' has no file for input 'left'"):
+    with pytest.raises(ShadergenError, match="sample '1' has no file for input 'left'"):
         find_samples(tmp_path, (left, right))
     (tmp_path / "right").rename(tmp_path / "rigth")
     with pytest.raises(ShadergenError, match="are not the model's inputs") as caught:

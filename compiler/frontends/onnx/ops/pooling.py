@@ -142,7 +142,7 @@ def max_unpool(node: OnnxNode) -> Value:
         wanted = node.known_integers(2, "the result's shape")
         if len(wanted) != rank + 2 or any(a < b for a, b in zip(wanted, y.shape, strict=False)):
             raise ShadergenError(
-                "SG0205", f"a result of shape {list(y.shape)} does not fit {list(wanted)}"
+                "SG0205", f"output_shape {list(wanted)} is smaller than the result, {list(y.shape)}"
             )
         after = tuple(a - b for a, b in zip(wanted, y.shape, strict=True))
         if any(after):

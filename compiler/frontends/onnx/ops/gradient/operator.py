@@ -40,8 +40,8 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
         if node.entry(index) is not node.find(name):
             raise ShadergenError(
                 "SG0202",
-                f"input {index} of Gradient is not '{name}'",
-                why=f"the gradient is computed only at the value that '{name}' has in the graph",
+                f"xs and zs of Gradient name '{name}', but input {index} is another tensor",
+                why=f"only the gradient at the value of '{name}' in the graph is implemented",
                 help=f"make '{name}' input {index} of Gradient",
             )
     if y.type.size != 1:
