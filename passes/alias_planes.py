@@ -68,7 +68,7 @@ def _copy(value: Value, join: Node, context: Context) -> Value:
         Pointwise(Var("x0"), value.type.dtype),
         (value,),
         join.layers,
-        replace(join.choice, stage=None, planes=None, weights=None),
+        join.choice.undecided,
         (value.type.placed(layout),),
     )
     return replace(copy, choice=rank(copy, context).costs[0][1]).result

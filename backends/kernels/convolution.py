@@ -104,7 +104,7 @@ def choices(node: Node, target: Target) -> Iterator[Choice]:
 def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> Iterator[Choice]:
     if node.result.type.is_stacked:
         for weights in whole_storages(node, target, "fragment"):
-            yield replace(node.choice, stage="fragment", planes=1, weights=weights)
+            yield replace(node.choice, stage="fragment", block=(1, 1), planes=1, weights=weights)
         return
     capacity = weight_capacity(target, "fragment")
     unrolled = {planes: weight_bytes(node, planes, "constants", target) for planes in several}
@@ -113,7 +113,9 @@ def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> I
         looped = weight_bytes(node, planes, "texture", target)
         for weights in ("constants", *LOOPED):
             are_constants = weights == "constants"
-            choice = replace(node.choice, stage="fragment", planes=planes, weights=weights)
+            choice = replace(
+                node.choice, stage="fragment", block=(1, 1), planes=planes, weights=weights
+            )
             size = unrolled[planes] if are_constants else looped
             if size > capacity[weights] and not slices(node, choice, target):
                 continue

@@ -95,7 +95,7 @@ def _cut(x: Value, planes: range, node: Node) -> Node:
     n, c, height, width = x.shape
     first, end = planes.start * LANES, min(planes.stop * LANES, c)
     op = Slice((0, first, 0, 0), (1, 1, 1, 1), (n, end - first, height, width))
-    alias = replace(node.choice, stage=None, planes=None, weights=None, alias=True)
+    alias = replace(node.choice.undecided, alias=True)
     return Node(op, (x,), node.layers, alias, (op.infer(x.type).placed(x.type.layout),))
 
 

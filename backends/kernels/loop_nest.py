@@ -60,6 +60,7 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
         InternalError: for an operator that has neither a nest nor a kernel of its own.
     """
     nest, shape = _nest(node)
+    assert node.choice.block == (1, 1), f"{node.name}: loop nests have no blocks"
     yield from lower_groups(
         groups(node), lambda group: _Nest(node, nest, shape, group, target).lower()
     )
