@@ -27,7 +27,7 @@ from .evaluation import evaluate_formula
 from .expr import Num, substitute
 from .formula_parser import parse
 from .graph import Value, apply, constant
-from .ops import Pointwise, Range, Reduce, Reshape
+from .ops import Conv, DepthToSpace, Pointwise, Range, Reduce, Reshape
 from .ops.resampling import Resample, ResizeLinear, Step
 
 Floats = NDArray[np.float64]
@@ -196,6 +196,60 @@ def resample_cubic(
         weights = computed("x0 / x1", weights, apply(Reduce("sum", (1,)), weights, layer=layer))
     starts = computed("x0 - 1", low, whole=True)
     return apply(Resample(axis), x, starts, weights, layer=layer)
+
+
+def enlarge(
+    x: Value, steps: tuple[Step, Step], kernel: Kernel, layer: str | tuple[str, ...] = ()
+) -> Value:
+    """Resample height and width of a map by whole factors; beyond the map, its border repeats.
+
+    Args:
+        x: (N, C, H, W).
+        steps: of height and width: p, q and r, where r is a multiple of p.
+        kernel: what to interpolate with.
+        layer: the names of the result.
+    """
+    factors = steps[0][2] // steps[0][0], steps[1][2] // steps[1][0]
+    blocks = enlarged_blocks(x, steps, kernel, layer=layer)
+    return apply(DepthToSpace(factors, "crd"), blocks, layer=layer)
+
+
+def enlarged_blocks(
+    x: Value,
+    steps: tuple[Step, Step],
+    kernel: Kernel,
+    order: Literal["crd", "dcr"] = "crd",
+    layer: str | tuple[str, ...] = (),
+) -> Value:
+    """Return the blocks of pixels that :func:`enlarge` puts side by side.
+
+    A pixel of x becomes a block of pixels, each at a fixed distance from the pixels of x around
+    it: a convolution of each channel, whose weights are those of the kernel. ``order`` is that of
+    the channels for ``DepthToSpace``.
+    """
+    shares = [_shares(step, kernel) for step in steps]
+    (by, ky), (bx, kx) = (each.shape for each in shares)
+    one = np.einsum("ik,jl->ijkl", *shares).reshape(by * bx, 1, ky, kx)
+    channels = x.shape[1]
+    if order == "crd":
+        groups, weights = channels, np.tile(one, (channels, 1, 1, 1))
+    else:
+        groups, weights = 1, np.kron(one, np.eye(channels)[:, :, np.newaxis, np.newaxis])
+    pads = (ky // 2, kx // 2, ky // 2, kx // 2)
+    conv = Conv(groups=groups, pads=pads, pad_mode="edge")
+    return apply(conv, x, constant(weights.astype(np.float32), "shares"), layer=layer)
+
+
+def _shares(step: Step, kernel: Kernel) -> Floats:
+    """Return what each pixel of a block takes of the pixels around the block's own.
+
+    Pixel k of block n samples (p*(n*size + k) + q) / r, which is n + (p*k + q) / r.
+    """
+    p, q, r = step
+    at = (p * np.arange(r // p) + q) / r
+    reach = int(np.ceil(kernel.reach + np.abs(at).max())) - 1
+    distances: Floats = np.abs(at[:, np.newaxis] - np.arange(-reach, reach + 1))
+    return np.asarray(kernel.weight(distances))
 
 
 def _trimmed(starts: NDArray[np.int64], weights: Floats, size: int) -> Taps:

@@ -180,7 +180,7 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
             raise _refusal(layer, "its weights are in a buffer", "use --weights constants")
         if result_type.rank == 1 and any(map(is_dynamic, result_type.shape)):
             why = "it first computes a list of positions, one for each row or column of the picture"
-            help = "resize with mode linear or nearest in place of cubic, or with a DepthToSpace"
+            help = "resize by a whole number, with mode linear or nearest, or with a DepthToSpace"
             raise _refusal(layer, why, help)
         if result["packing"] != "planes" or result["batch"] != 1:
             why = f"its result is stored as rows of numbers, not as an image: {result_type}"

@@ -188,7 +188,7 @@ void show(unsigned), render();
 bool drawing();
 extern unsigned camera, rendered;
 extern float matrix[16];
-extern shadergen::Runner runner, denoise, upscale;
+extern shadergen::Runner runner, first, second;
 extern shadergen::Options options;
 extern shadergen::Result<shadergen::Build> loaded;
 """

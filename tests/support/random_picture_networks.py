@@ -116,7 +116,7 @@ class RandomNetwork(Network):
     def resized(self, x: str) -> str:
         """Add a map resized to the result's size."""
         scales = self.constant("scales", np.array([1, 1, self.scale, self.scale], np.float32))
-        mode = str(self.random.choice(("nearest", "linear")))
+        mode = str(self.random.choice(("nearest", "linear", "cubic")))
         place = "asymmetric" if mode == "nearest" else "half_pixel"
         how = {"mode": mode, "coordinate_transformation_mode": place, "nearest_mode": "floor"}
         return self.add("Resize", x, "", scales, name="resized", **how)

@@ -11,12 +11,14 @@ pytest.importorskip("onnxruntime")
 
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnxruntime import InferenceSession
 from support.onnx_models import X, compare, model, node, normal, refusal, small, write
 
 from shadergen.compiler.frontends import Request
+from shadergen.compiler.frontends.dynamic_sizes import DynamicInputs
 from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.ir.graph import Graph
-from shadergen.ir.ops import Resample, ResizeLinear
+from shadergen.ir.ops import Conv, DepthToSpace, Resample, ResizeLinear
 from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
@@ -54,6 +56,22 @@ def test_resize_by_scales_agrees(tmp_path: Path, coordinates: str, mode: str) ->
     for scale in SCALES:
         n = node("Resize", "x", "", "s", coordinate_transformation_mode=coordinates, mode=mode)
         compare(tmp_path, n, {"s": f32(1, 1, *scale)}, 19)
+
+
+@pytest.mark.parametrize("coordinates", MODES[:4])
+@pytest.mark.parametrize("scale", [(2, 2), (3, 2), (4, 5)])
+@pytest.mark.parametrize("channels", [1, 3, 5])
+def test_a_cubic_resize_of_any_size_by_whole_factors_is_a_convolution(
+    channels: int, scale: tuple[int, int], coordinates: str
+) -> None:
+    n = node("Resize", "x", "", "s", coordinate_transformation_mode=coordinates, mode="cubic")
+    shape = (1, channels, 6, 7)
+    proto = model(n, {"s": f32(1, 1, *scale)}, {"x": shape}, 19)
+    graph = load_onnx_proto(proto, Request(dynamic=DynamicInputs(4096)))
+    assert [type(n.op) for n in graph.nodes] == [Conv, DepthToSpace]
+    x = normal(*shape)
+    theirs = InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_allclose(evaluate_graph(graph, {"x": x})["y"], theirs, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

@@ -531,13 +531,13 @@ def test_what_the_format_cannot_express_is_refused_by_name(name):
     assert error.why or error.supported or error.help
 
 
-def test_a_cubic_resize_is_refused_with_what_to_use_instead():
+def test_a_cubic_resize_by_other_factors_is_refused_with_what_to_use_instead():
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], name="bicubic", mode="cubic")
-    shape, scales = [1, 1, "h", "w"], np.array([1, 1, 2, 2], np.float32)
+    shape, scales = [1, 1, "h", "w"], np.array([1, 1, 1.5, 2], np.float32)
     error = refusal(compiled, model_of([node], {"x": shape}, {"y": shape}, {"scales": scales}))
     assert error.what == "'bicubic' cannot be a pass of a user shader"
     assert "a list of positions" in error.why
-    assert "linear or nearest" in error.help
+    assert "by a whole number" in error.help
 
 
 def two_layers(channels: int, folder: Path) -> Path:

@@ -17,6 +17,7 @@ from shadergen.ir.ops import (
     ResizeLinear,
     Transpose,
 )
+from shadergen.ir.resampling import cubic, enlarge
 from shadergen.passes import pipeline
 from shadergen.passes.absorb_transposes import absorb_transposes
 from shadergen.passes.fold_constants import fold_constants
@@ -198,11 +199,26 @@ def test_a_resize_is_added_before_the_pixel_shuffle(block, order, steps):
     assert left == ["Conv", "Pointwise", "DepthToSpace"]
 
 
+def test_a_second_pixel_shuffle_is_added_before_the_first():
+    """As cubic resizes of pictures of any size are imported."""
+    x, maps = image(1, 2, 5, 7), image(1, 8, 5, 7, name="maps")
+    shuffled = apply(DepthToSpace((2, 2), "crd"), maps, layer="shuffle")
+    enlarged = enlarge(x, ((2, -1, 4), (2, -1, 4)), cubic(-0.75), "resize")
+    y = pointwise("x0 + x1", shuffled, enlarged)
+    left, _ = optimised(fuse_residual_resize, y, x, maps, package="mpv")
+    assert left == ["Conv", "Pointwise", "DepthToSpace"]
+    other = apply(DepthToSpace((2, 2), "dcr"), maps, layer="other")
+    _, why = optimised(
+        fuse_residual_resize, pointwise("x0 + x1", shuffled, other), maps, package="mpv"
+    )
+    assert why == ["the pixel shuffles differ"]
+
+
 def test_other_resizes_are_added_after_the_pixel_shuffle():
     asked = {"package": "mpv"}
     y, *inputs = with_residual((2, 2), "crd", ((1, 0, 1), (2, -1, 4)), rows=10)
     left, why = optimised(fuse_residual_resize, y, *inputs, **asked)
     assert "Conv" not in left
-    assert why == ["the resize is not linear, or its factors differ from the pixel shuffle's"]
+    assert why == ["the resize's factors differ from the pixel shuffle's"]
     y, *inputs = with_residual((2, 2), "crd", ((2, -1, 4), (2, -1, 4)))
     assert "Conv" not in optimised(fuse_residual_resize, y, *inputs)[0]

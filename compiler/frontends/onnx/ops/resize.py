@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.dimensions import DynamicDimensionError, hint, is_dynamic, is_one
+from .....ir.dimensions import DynamicDimensionError, hint, is_dynamic, is_one, statically_equal
 from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.graph import Value, constant
 from .....ir.ops import Expand, Pointwise, ResizeLinear, ResizeNearest
-from .....ir.ops.resampling import MOST_LINEAR_AXES
+from .....ir.ops.resampling import MOST_LINEAR_AXES, Step
 from .....ir.resampling import (
     LINEAR,
     Kernel,
     Taps,
     cubic,
+    enlarge,
     kernel_taps,
     resample,
     resample_cubic,
@@ -117,6 +118,8 @@ def _interpolated(
     steps: dict[int, tuple[int, int, int]] = {}
     tables: dict[int, Taps] = {}
     repeated = [1] * x.type.rank  # of axes of one element, wherever the positions lie
+    if mode == "cubic" and not drop and not antialias and (whole := _whole(moving, coordinates)):
+        return enlarge(x, whole, kernel, node.layer)
     for k, axis in moving.items():
         if isinstance(axis, DynamicAxis) and is_one(axis.size):
             repeated[k] = axis.resized
@@ -153,6 +156,22 @@ def _interpolated(
         lines = tuple(steps[k] if k in now else (1, 0, 1) for k in range(x.type.rank))
         x = node.apply(ResizeLinear(sizes, lines), x)
     return x if all(map(is_one, repeated)) else node.apply(Expand(tuple(repeated)), x)
+
+
+def _whole(moving: dict[int, AnyAxis], coordinates: str) -> tuple[Step, Step] | None:
+    """Return the steps along height and width if both are dynamic and grow by whole factors."""
+    axes = [moving.get(2), moving.get(3)]
+    steps = []
+    for axis in axes:
+        exact = axis.exact if isinstance(axis, DynamicAxis) else None
+        if axis is None or exact is None or exact.denominator > 1:
+            return None
+        if coordinates == "align_corners" or is_one(axis.size):
+            return None
+        if not statically_equal(axis.resized, axis.size * exact.numerator):
+            return None
+        steps.append(axis.line(coordinates))
+    return (steps[0], steps[1]) if len(moving) == len(axes) else None
 
 
 def _line(axis: Axis, coordinates: str) -> tuple[Fraction, Fraction]:
