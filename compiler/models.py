@@ -33,7 +33,7 @@ EXPORTERS = (
     "onnx_ir",
     "torch.fx.experimental.symbolic_shapes",
 )
-EXPORT_FIRST = "first make torch.export.export work with this module, without shadergen"
+EXPORT_FIRST = "first make torch.onnx.export work with this module, without shadergen"
 KERAS_MODELS = {"keras.Model", "tf_keras.Model", "tensorflow.Model"}
 SUPPORTED = "a path, a torch.nn.Module, a keras.Model, or an onnx.ModelProto"
 

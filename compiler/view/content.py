@@ -14,7 +14,7 @@ from ..debugging.sheets import as_maps, columns_of, sheet
 from ..random_inputs import random_inputs_of_ports
 from ..running import read_inputs
 from ..runtimes import chosen, for_context, open_context, runtimes_of
-from .pictures import GAP, indices, palette, png, shrunk
+from .pictures import GAP, colour_png, indices, palette, png, shrunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ASPECT = 3.0  # of a sheet: its width for its height
 PIXELS = 4_000_000  # of a sheet on a page, about
 MAP_SIDE = 192  # pixels of a map on a page, by default
+PICTURE_SIDE = 640  # pixels of a picture in colour
+OUTLIERS = 0.005  # share of the numbers of a map, at either end, that colours do not span
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Shown:
         columns: maps side by side.
         size: rows and columns of the sheet.
         png: the sheet.
+        picture: an input or an output of 3 channels as a PNG in colour; empty for other tensors.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Shown:
     columns: int
     size: tuple[int, int]
     png: bytes
+    picture: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,10 @@ def view_build(
         textures[name] = np.asarray(logical, np.float32)
     progress("drawing")
     order = [*ports, *(name for name in _written(build) if name not in ports)]
-    tensors = (_shown(build, name, textures[name], scale, map_side) for name in order)
+    in_colour = {port.texture for port in (*build.inputs, *build.outputs)} if source else set()
+    tensors = (
+        _shown(build, name, textures[name], scale, map_side, name in in_colour) for name in order
+    )
     title, file = build.model, "" if source is None else source.name
     return View(title, file, renderer, scale, len(build.passes), tuple(tensors), note)
 
@@ -154,7 +161,14 @@ def _written(build: Build) -> list[str]:
     return list(dict.fromkeys(w.texture for p in build.passes for w in p.writes))
 
 
-def _shown(build: Build, name: str, array: NDArray[Any], scale: str, map_side: int | None) -> Shown:
+def _shown(
+    build: Build,
+    name: str,
+    array: NDArray[Any],
+    scale: str,
+    map_side: int | None,
+    in_colour: bool,
+) -> Shown:
     passes = [
         (k, p) for k, p in enumerate(build.passes) if any(w.texture == name for w in p.writes)
     ]
@@ -166,9 +180,9 @@ def _shown(build: Build, name: str, array: NDArray[Any], scale: str, map_side: i
     count = max(1, int(finite.sum()))
     mean = float(maps.sum(where=finite)) / count
     small, averaged = (maps, 1) if map_side is None else shrunk(maps, map_side, PIXELS)
-    first, last = lows, highs
+    first, last = _span(maps, finite, lows, highs)
     if scale == "layer":
-        first, last = np.full_like(first, lows.min()), np.full_like(last, highs.max())
+        first, last = np.full_like(first, first.min()), np.full_like(last, last.max())
     signed = bool(lows.min() < 0 < highs.max())
     if signed:  # black is 0
         last = np.maximum(np.abs(first), np.abs(last))
@@ -194,4 +208,22 @@ def _shown(build: Build, name: str, array: NDArray[Any], scale: str, map_side: i
         columns=columns,
         size=(image.shape[0], image.shape[1]),
         png=png(image, palette(signed)),
+        picture=colour_png(array[0], PICTURE_SIDE) if in_colour and _is_rgb(array) else b"",
     )
+
+
+def _is_rgb(array: NDArray[Any]) -> bool:
+    return array.ndim == 4 and array.shape[:2] == (1, 3) and bool(np.isfinite(array).all())
+
+
+def _span(
+    maps: NDArray[Any], finite: NDArray[np.bool_], lows: NDArray[Any], highs: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the numbers of the first and the last colour of each map: its range but outliers."""
+    first, last = lows.copy(), highs.copy()
+    for k, (one, known) in enumerate(zip(maps, finite, strict=True)):
+        if known.any():
+            low, high = np.quantile(one[known], (OUTLIERS, 1 - OUTLIERS))
+            if low < high:
+                first[k], last[k] = low, high
+    return first, last

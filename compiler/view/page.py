@@ -118,6 +118,7 @@ def _entry(t: Shown) -> dict[str, Any]:
         "height": max(LEAST, height * zoom),
         "ranges": json.dumps([[float(f"{x:.6g}") for x in pair] for pair in t.ranges]),
         "png": b64encode(t.png).decode(),
+        "picture": b64encode(t.picture).decode(),
     }
 
 

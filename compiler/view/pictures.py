@@ -63,6 +63,20 @@ def png(image: NDArray[np.uint8], colours: bytes) -> bytes:
     return as_png(picture, optimize=False, compress_level=9)
 
 
+def colour_png(channels: NDArray[Any], side: int) -> bytes:
+    """Return red, green and blue (3, height, width) as a PNG of at most so many pixels a side.
+
+    The numbers of white are 1, or 255 if some number is above 2.
+
+    Raises:
+        ShadergenError: SG0606 without Pillow.
+    """
+    small, _ = shrunk(channels.astype(np.float64), side, 3 * side * side)
+    white = 255.0 if channels.max() > 2 else 1.0
+    pixels = np.rint((small / white).clip(0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
+    return as_png(pillow().fromarray(pixels, "RGB"), optimize=False, compress_level=9)
+
+
 def shrunk(maps: NDArray[Any], side: int, pixels: int) -> tuple[NDArray[Any], int]:
     """Return maps of at most so many pixels a side, and about so many pixels of all maps together.
 

@@ -313,7 +313,11 @@ def test_a_gradient_by_a_tensor_on_the_way_takes_it_as_given(tmp_path: Path) -> 
     ("inputs", "attributes", "message"),
     [
         (("x",), {"xs": ["x"], "y": "h"}, "Gradient needs a single number, 'h' has more"),
-        (("b",), {"xs": ["x"], "y": "loss"}, "xs and zs of Gradient name 'x', but input 0 is another tensor"),
+        (
+            ("b",),
+            {"xs": ["x"], "y": "loss"},
+            "xs and zs of Gradient name 'x', but input 0 is another tensor",
+        ),
         (("x", "b"), {"xs": ["x"], "y": "loss"}, "2 inputs for 1 name in xs and zs"),
         (("x", "x"), {"xs": ["x", "x"], "y": "loss"}, "name one tensor twice"),
         (("q",), {"xs": ["q"], "y": "loss"}, "xs=q, which is known when compiling"),
