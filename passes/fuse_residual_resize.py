@@ -64,13 +64,15 @@ def _check(found: _Sum, context: Context) -> str:
 
 def _rewrite(found: _Sum) -> Value:
     (blocks,) = found.other.inputs
-    if isinstance(found.other.op, ResizeLinear):
-        _, _, rows, columns = found.other.op.steps
-        order = found.shuffle.op.order
-        blocks = enlarged_blocks(blocks, (rows, columns), LINEAR, order, found.other.layers)
+    shuffle, other = found.shuffle.op, found.other.op
+    assert isinstance(shuffle, DepthToSpace)
+    if isinstance(other, ResizeLinear):
+        _, _, rows, columns = other.steps
+        steps, layers = (rows, columns), found.other.layers
+        blocks = enlarged_blocks(blocks, steps, LINEAR, shuffle.order, layers)
     total = apply(Pointwise(SUM), found.shuffle.inputs[0], blocks, layer=found.node.layers)
     layers = (*found.shuffle.layers, *found.node.layers)
-    return apply(found.shuffle.op, total, layer=layers)
+    return apply(shuffle, total, layer=layers)
 
 
 RESIDUAL = Rule("fuse residual resize", _match, _check, _rewrite)

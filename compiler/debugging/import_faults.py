@@ -87,8 +87,8 @@ def _compared(verified: Verification, options: Options) -> list[str]:
     for name in options.outputs:
         want = np.asarray(theirs[name], np.float64)
         if want.shape != ours[name].shape:
-            shapes = f"shape {ours[name].shape}, the reference has {want.shape}"
-            raise ShadergenError("SG0701", f"'{name}' has {shapes}")
+            unlike = f"shape {ours[name].shape}, the reference has {want.shape}"
+            raise ShadergenError("SG0701", f"'{name}' has {unlike}")
         finite = np.abs(want[np.isfinite(want)])
         bound = tolerance * max(1.0, float(finite.max(initial=0)))
         if difference(np.asarray(ours[name], np.float64), want).max(initial=0) > bound:

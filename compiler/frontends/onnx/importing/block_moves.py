@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # By the permutation of the six axes: the operator, its mode, and the axes before the permutation.
 # Height h and width w are those of the smaller picture, in blocks of height r and width s.
-MOVES = {
+MOVES: dict[tuple[int, ...], tuple[str, str, str]] = {
     (0, 1, 4, 2, 5, 3): ("DepthToSpace", "CRD", "ncrshw"),
     (0, 3, 4, 1, 5, 2): ("DepthToSpace", "DCR", "nrschw"),
     (0, 1, 3, 5, 2, 4): ("SpaceToDepth", "CRD", "nchrws"),
@@ -44,7 +44,8 @@ def with_block_moves(model: Model) -> Model:
     if not triples:
         return model
     types = {info.name: info.type for info in model.inputs} | infer_types(model.proto, {})
-    moves, left_out = {}, set()
+    moves: dict[str, NodeProto] = {}
+    left_out: set[str] = set()
     for triple in triples:
         source = types.get(triple[0].input[0])
         shape = [] if source is None else dimensions(source.tensor_type.shape)

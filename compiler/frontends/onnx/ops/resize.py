@@ -160,18 +160,18 @@ def _interpolated(
 
 def _whole(moving: dict[int, AnyAxis], coordinates: str) -> tuple[Step, Step] | None:
     """Return the steps along height and width if both are dynamic and grow by whole factors."""
-    axes = [moving.get(2), moving.get(3)]
+    if sorted(moving) != [2, 3] or coordinates == "align_corners":
+        return None
     steps = []
-    for axis in axes:
-        exact = axis.exact if isinstance(axis, DynamicAxis) else None
-        if axis is None or exact is None or exact.denominator > 1:
+    for axis in (moving[2], moving[3]):
+        if not isinstance(axis, DynamicAxis) or axis.exact is None or axis.exact.denominator > 1:
             return None
-        if coordinates == "align_corners" or is_one(axis.size):
+        if not statically_equal(axis.resized, axis.size * axis.exact.numerator):
             return None
-        if not statically_equal(axis.resized, axis.size * exact.numerator):
+        if is_one(axis.size):
             return None
         steps.append(axis.line(coordinates))
-    return (steps[0], steps[1]) if len(moving) == len(axes) else None
+    return steps[0], steps[1]
 
 
 def _line(axis: Axis, coordinates: str) -> tuple[Fraction, Fraction]:
