@@ -147,7 +147,7 @@ def networks_of(builds: Sequence[Path], labels: Sequence[str] = ()) -> list[dict
     for folder in builds:
         refuse_user_shader(
             folder,
-            "compile the model with --device webgl2-min,webgpu",
+            "compile the model with --device gles30,webgpu",
             "run the user shader in a video player, or: "
             f"shadergen run {folder} photo.png -o out.png",
         )
@@ -162,7 +162,7 @@ def networks_of(builds: Sequence[Path], labels: Sequence[str] = ()) -> list[dict
                 f"the page cannot run '{folder}'",
                 why=f"its shaders are GLSL ES {build.requires.glsl}, "
                 f"WebGL 2 has GLSL ES {WEB_GLSL}",
-                help="compile the model with --device webgl2-min,webgpu",
+                help="compile the model with --device gles30,webgpu",
             )
         kinds.append(_kind(folder, build, labels))
         models.append(build.model)
@@ -204,8 +204,8 @@ def _kind(folder: Path, build: Build, labels: Sequence[str]) -> Kind:
                 "SG0605",
                 f"the page cannot show '{folder}'",
                 why=f"its {what} '{port.name}' has the shape {shape}",
-                supported="one picture with 1, 3 or 4 channels; as output also one number or "
-                "scores of classes for each pixel",
+                supported="pictures with 1, 3 or 4 channels; as output also one number for each "
+                "pixel, or scores of classes for each pixel",
                 help="run it with shadergen run",
             )
     return network.kind

@@ -270,14 +270,15 @@ def _with_options(
             default=0.0,
             metavar="VALUE",
             help="Replace exact zeros in the inputs of convolutions, padding included, by VALUE, "
-            "for example 0.001, as some other renderers do.",
+            "for example 0.001, to match implementations that do so.",
         ),
         click.option(
             "--preprocess",
             default="",
             metavar="SPEC",
-            help="Add image preprocessing: "
-            "order=bgr,scale=255,mean=104/117/124,std=1,input=unorm8.",
+            help="Preprocess images of 0..1: order=bgr swaps red and blue, then scale=255 "
+            "multiplies, mean=104/117/124 is subtracted, std=1 divides. input=unorm8 takes "
+            "textures of 8 bits.",
         ),
         click.option(
             "--tuning",

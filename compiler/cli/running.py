@@ -32,7 +32,7 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
 
 
 @command(
-    short_help="Run a build on pictures, videos or arrays; or a user shader on pictures.",
+    short_help="Run a build on pictures, videos or arrays, or a user shader on pictures or videos.",
     epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
     "[bold]shadergen run build/ photos/ -o out/[/bold]; "
     "[bold]shadergen run build/ clip.mp4 -o out.mp4[/bold]; "
@@ -73,8 +73,8 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
     "--overlap",
     type=click.IntRange(min=0),
     metavar="PIXELS",
-    help="Overlap of tiles, which are blended: an approximation. By default, tiles overlap as "
-    "far as the exact result needs.",
+    help="Let tiles overlap by so many pixels and blend them: the result is approximate. By "
+    "default, tiles overlap as far as the exact result needs.",
 )
 @click.option(
     "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."
@@ -97,9 +97,9 @@ def run(
 ) -> None:
     """Run BUILD on INPUT: a picture, a folder of pictures, a video, or arrays.
 
-    Pictures and videos may have any size. Classes of pixels are drawn in colours; classes of whole
-    pictures are printed. Arrays are an .npz with arrays named after the inputs, or one .npy, in
-    the model's shape and axis order. A 1-channel network gets a picture's luma.
+    Pictures and videos may have any size. Results of segmentation are drawn in colours; classes of
+    whole pictures are printed. Arrays are an .npz with arrays named after the inputs, or one .npy,
+    in the model's shape and axis order. A 1-channel network gets a picture's luma.
 
     BUILD may also be a user shader (.glsl), which FFmpeg's libplacebo filter runs.
     """

@@ -44,7 +44,7 @@ def serve(
 ) -> None:
     """Open a page that runs each BUILD on pictures, videos or webcam, with a before/after slider.
 
-    Only this machine can reach the page. Compile the builds with --device webgl2-min,webgpu first:
+    Only this machine can reach the page. Compile the builds with --device gles30,webgpu first:
     they run on WebGPU if the browser has a GPU for it, else on WebGL 2.
     """
     from ..option_parsing import parse_labels

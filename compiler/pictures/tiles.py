@@ -83,7 +83,7 @@ def single(size: int, tile: int, result: int, scale: tuple[int, int] | None = No
         raise ShadergenError(
             "SG0605",
             f"a picture with a side of {size} pixels is too small for the network",
-            why=f"from {tile} pixels the network makes {result}, from {size} none",
+            why=f"a side of {tile} pixels gives {result} pixels, a side of {size} gives none",
             supported=f"a side of at least {least} pixels",
         )
     kept = slice(0, result - cut)

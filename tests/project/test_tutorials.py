@@ -68,7 +68,9 @@ def test_a_web_page_with_a_network(tmp_path: Path) -> None:
         for chosen, shown in (("photo.png", "640x360"), ("small.webm", "128x96")):
             page.set_input_files("#file", tmp_path / chosen)
             page.wait_for_function(f"note.textContent.startsWith('{shown}')", timeout=120_000)
-            assert page.locator("#video").is_visible() == chosen.endswith("webm")
+            page.wait_for_function("before.width == result.width / 2")
+        page.locator("#line").fill("20")
+        assert "20%" in page.evaluate("view.style.cssText")
 
 
 def test_a_network_in_mpv(tmp_path: Path) -> None:
