@@ -177,6 +177,8 @@ def _over_planes(
         yield integer(start)
         return
     end = count if known(start) == 0 else start + count
+    if inner_trips > 1:
+        body.comment("Compilers unroll the inner loop, and issue its loads together.")
     with body.loop(INPUT_PLANE, end, start, inner_trips=inner_trips) as i:
         yield i
         if apart is not None:

@@ -353,7 +353,9 @@ def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator
             continue
         if (key, first) not in drawn:
             drawn[key, first] = _with_weights(programs[key], first)
-        like, own = drawn[key, first], own_uniforms(group)
+        like = drawn[key, first]
+        declared = {u.name for u in like.uniforms}
+        own = tuple(u for u in own_uniforms(group) if u.name in declared)
         same = tuple(u for u in like.uniforms if u.name not in {o.name for o in own})
         yield replace(like, layers=group.layers, uniforms=own + same)
 

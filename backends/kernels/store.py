@@ -218,7 +218,11 @@ def finish(
     else:
         program = _draw(shader, group, lines, body, stores)
     sizes = tuple(Setting(f"u_{name}", value) for name, value in shader.sizes.items())
-    own = own_uniforms(group)
+    if own := own_uniforms(group):
+        read = program.uniforms_read
+        own = tuple(uniform for uniform in own if uniform.name in read)
+        named = [uniform.name for uniform in own + sizes]
+        program.uniforms = [name for name in program.uniforms if name in named]
     common: dict[str, Any] = {
         "node": group.written,
         "kernel": kernel,

@@ -215,7 +215,7 @@ def _patches(shader: ShaderBuilder, node: Node, group: Group, op: StripPatches) 
         body.comment("d: a row of the patch, added to the sums with a factor of its own.")
         return window.row(row(i))
 
-    # Where the number of rows is known, VideoCore's compiler unrolls the loop, and spills.
+    body.comment("If the number of rows is known, VideoCore unrolls the loop and spills.")
     rows = shader.uniform("patch_rows", matrix.shape[1])
     names = [f"s{n}" for n in read]
     (found,) = sum_rows(shader, body, [names], terms, matrix, line, rows)

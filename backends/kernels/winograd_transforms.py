@@ -352,6 +352,7 @@ def _in_turn(
         held.append(vectors)
 
     def of_row(i: Expression) -> Iterator[Expression]:
+        body.comment("The factors move up one place: Mali is slow with variable array indices.")
         for vectors in held:
             yield vectors[0].x
             for vector, following in zip(vectors, [*vectors[1:], vectors[0]], strict=True):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from ...records import dataclass
 from .constructors import integer
-from .expressions import Element, Invoke, Texel, Variable
+from .expressions import Element, Invoke, Texel, Uniform, Variable
 from .expressions import walk as parts
 from .statements import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ...ir.graph import Precision, Stage
     from .expressions import Expression, Int
@@ -151,6 +151,13 @@ class Program:
     @property
     def textures_read(self) -> set[TextureBinding]:
         """The textures that an invocation reads."""
+        return {e.texture for e in self._read() if isinstance(e, Texel)}
+
+    @property
+    def uniforms_read(self) -> set[str]:
+        """The names of the uniforms that an invocation reads."""
+        return {e.name for e in self._read() if isinstance(e, Uniform)}
+
+    def _read(self) -> Iterator[Expression]:
         bodies = (self.main, *(f.body for f in self.functions))
-        read = (e for body in bodies for s in walk(body) for e in parts(*s.expressions))
-        return {e.texture for e in read if isinstance(e, Texel)}
+        return (e for body in bodies for s in walk(body) for e in parts(*s.expressions))

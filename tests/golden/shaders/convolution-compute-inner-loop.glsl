@@ -44,6 +44,7 @@ void main() {
     vec4 result = vec4(0.0, 0.5, 1.0, 1.5);
     int weight_row = plane * u_rows_per_tap;
     ivec2 tap = corner;
+    // Compilers unroll the inner loop, and issue its loads together.
     for (int first_input_plane = 0; first_input_plane < u_planes_in; first_input_plane += 4) {
         for (int input_plane_offset = 0; input_plane_offset < 4; ++input_plane_offset) {
             int input_plane = first_input_plane + input_plane_offset;

@@ -42,6 +42,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var result: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
     var weight_row: i32 = plane * sizes.u_rows_per_tap;
     var tap: vec2i = corner;
+    // Compilers unroll the inner loop, and issue its loads together.
     for (var first_input_plane = 0; first_input_plane < sizes.u_planes_in; first_input_plane += 4) {
         for (var input_plane_offset = 0; input_plane_offset < 4; input_plane_offset += 1) {
             var input_plane: i32 = first_input_plane + input_plane_offset;

@@ -28,6 +28,7 @@ void main() {
     vec4 result = weight(32);
     int weight_row = 0;
     ivec2 tap = corner;
+    // Compilers unroll the inner loop, and issue its loads together.
     for (int first_input_plane = 0; first_input_plane < 8; first_input_plane += 4) {
         for (int input_plane_offset = 0; input_plane_offset < 4; ++input_plane_offset) {
             int input_plane = first_input_plane + input_plane_offset;

@@ -26,6 +26,7 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var result: vec4f = weight(32);
     var weight_row: i32 = 0;
     var tap: vec2i = corner;
+    // Compilers unroll the inner loop, and issue its loads together.
     for (var first_input_plane = 0; first_input_plane < 8; first_input_plane += 4) {
         for (var input_plane_offset = 0; input_plane_offset < 4; input_plane_offset += 1) {
             var input_plane: i32 = first_input_plane + input_plane_offset;

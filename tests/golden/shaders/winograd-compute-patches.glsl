@@ -58,7 +58,7 @@ void main() {
     vec4 s13 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
         // d: a row of the patch, added to each line of sums with a factor of its own.
-//// 24 lines are not stored
+//// 25 lines are not stored
     vec4 result_y1 = t01 + t02;
     vec4 result_y2 = t02 - t01;
     vec4 result_y3 = t01 - t03;

@@ -35,6 +35,7 @@ void main() {
     int x2 = min(corner.x + 2, u_width_in - 1);
     int x3 = min(corner.x + 3, u_width_in - 1);
     int x4 = min(corner.x + 4, u_width_in - 1);
+    // If the number of rows is known, VideoCore unrolls the loop and spills.
     int line = patch_line;
     vec4 factors0_0 = line == 0 ? vec4(1.265625, -2.8125, 1.0, 0.0) : (line == 1 ? vec4(-1.6875, -2.25, 0.75, 1.0) : (line == 2 ? vec4(1.6875, -2.25, -0.75, 1.0) : (line == 3 ? vec4(-0.84375, -0.5625, 1.5, 1.0) : (line == 4 ? vec4(0.84375, -0.5625, -1.5, 1.0) : vec4(1.265625, -2.8125, 1.0, 0.0)))));
     vec4 s0 = vec4(0.0);
@@ -51,6 +52,7 @@ void main() {
         vec4 d2 = load_inside(ivec2(x2, nearest_y));
         vec4 d3 = load_inside(ivec2(x3, nearest_y));
         vec4 d4 = load_inside(ivec2(x4, nearest_y));
+        // The factors move up one place: Mali is slow with variable array indices.
         float factor0 = nearest_y == y ? factors0_0.x : 0.0;
         s0 += factor0 * d0;
         s1 += factor0 * d1;

@@ -36,6 +36,7 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var x2: i32 = min(corner.x + 2, sizes.u_width_in - 1);
     var x3: i32 = min(corner.x + 3, sizes.u_width_in - 1);
     var x4: i32 = min(corner.x + 4, sizes.u_width_in - 1);
+    // If the number of rows is known, VideoCore unrolls the loop and spills.
     var line: i32 = patch_line;
     var factors0_0: vec4f = select(select(select(select(select(vec4f(1.265625, -2.8125, 1.0, 0.0), vec4f(0.84375, -0.5625, -1.5, 1.0), line == 4), vec4f(-0.84375, -0.5625, 1.5, 1.0), line == 3), vec4f(1.6875, -2.25, -0.75, 1.0), line == 2), vec4f(-1.6875, -2.25, 0.75, 1.0), line == 1), vec4f(1.265625, -2.8125, 1.0, 0.0), line == 0);
     var s0: vec4f = vec4f(0.0);
@@ -52,6 +53,7 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
         var d2: vec4f = load_inside(vec2i(x2, nearest_y));
         var d3: vec4f = load_inside(vec2i(x3, nearest_y));
         var d4: vec4f = load_inside(vec2i(x4, nearest_y));
+        // The factors move up one place: Mali is slow with variable array indices.
         var factor0: f32 = select(0.0, factors0_0.x, nearest_y == y);
         s0 += factor0 * d0;
         s1 += factor0 * d1;

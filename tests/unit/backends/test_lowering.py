@@ -21,6 +21,7 @@ from support import (
     pointwise,
     refusal,
 )
+from support.kernel_programs import shaders
 
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_function
@@ -415,3 +416,10 @@ def test_generic_builds_add_a_constant_bias_with_the_last_texel(device, late):
     assert ("vec4 result = vec4(0.0);" in text) == late
     assert ("vec4 last_result = vec4(" in text.rpartition(" texel = load_")[2]) == late
     assert text.count("result += last_result;") == late
+
+
+def test_programs_declare_only_uniforms_that_they_read():
+    for shader in shaders():
+        program = shader.gpu_pass.program
+        assert set(program.uniforms) <= program.uniforms_read, str(shader)
+        assert {u.name for u in shader.gpu_pass.uniforms} == set(program.uniforms), str(shader)
