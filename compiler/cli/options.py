@@ -88,7 +88,7 @@ def _device_help(several: str, user_shaders: bool) -> str:
         text += " A list has commas between the profiles."
     if user_shaders:
         text += (
-            " With --target mpv, name one family of GPUs: the compiler chooses the stage and the "
+            " With --target mpv, a family of GPUs lets the compiler choose the stage and the "
             "render targets of each pass for this family."
         )
     return text
@@ -188,8 +188,8 @@ def _with_options(
             help="Textures of a tensor, whose planes hold four channels each. 2d: a 2D texture for "
             "each plane. array: one array texture, a layer for each plane. stacked: one 2D texture "
             "with the planes below each other, written by one draw. auto: 2d for inputs and "
-            "outputs of one plane; stacked on devices without compute shaders, where predicted to "
-            "be faster; otherwise array.",
+            "outputs of one plane. On devices without compute shaders, stacked if predicted to be "
+            "faster. Otherwise array.",
         ),
         click.option(
             "--stage",
@@ -197,8 +197,8 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Shader stage; compute needs GLSL 310 and a --device with compute shaders. With "
-            "--target mpv and no --device, auto means fragment; compute passes write up to 16 "
-            "channels.",
+            "--target mpv, auto means fragment unless --device names a family of GPUs; a compute "
+            "pass of a user shader writes up to 16 channels.",
         ),
         click.option(
             "--fetch",
@@ -276,9 +276,9 @@ def _with_options(
             "--preprocess",
             default="",
             metavar="SPEC",
-            help="Preprocess images of 0..1: order=bgr swaps red and blue, then scale=255 "
-            "multiplies, mean=104/117/124 is subtracted, std=1 divides. input=unorm8 takes "
-            "textures of 8 bits.",
+            help="Preprocess images of 0..1, for example "
+            "order=bgr,scale=255,mean=104/117/124,std=1: swap red and blue, multiply, subtract, "
+            "divide. input=unorm8 takes textures of 8 bits.",
         ),
         click.option(
             "--tuning",

@@ -86,8 +86,8 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 )
 @runtime_options(
     "auto: what --device asks for; without --device, the first one installed. With several "
-    "devices, gles or webgpu verifies only the builds for that runtime. webgpu without --device "
-    "means --device webgpu."
+    "devices, --runtime gles or webgpu restricts verify to the variants for it. webgpu without "
+    "--device means --device webgpu."
 )
 @click.option(
     "--layers",

@@ -197,8 +197,8 @@ def _only(verified: Verification, option: str) -> tuple[str, Compilation]:
         devices = [verified.options.device, *verified.options.variants]
         raise ShadergenError(
             "SG0301",
-            f"{option} looks into one build, not into {len(verified.builds)}",
-            why=f"--device {','.join(devices)} makes a build for each device",
+            f"{option} needs a single device, not {len(verified.builds)}",
+            why=f"--device {','.join(devices)} makes a variant for each device",
             help=f"{option} --device {devices[0]}",
         )
     ((variant, compiled),) = verified.builds.items()

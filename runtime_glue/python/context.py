@@ -189,7 +189,8 @@ class HeadlessContext:
                 "SG0601",
                 "the GL context cannot be made current",
                 why=self._error(),
-                help="a context can be current on one thread only: release() it there first",
+                help="a context can be current on one thread only: first call release() on the "
+                "other thread",
             )
 
     def release(self) -> None:

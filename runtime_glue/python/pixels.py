@@ -125,7 +125,9 @@ def host_array(array: ArrayLike, port: Port) -> NDArray[Any]:
     try:
         host = np.asarray(array)
     except ValueError as error:  # lists of lists of unequal lengths
-        raise ShadergenError("SG0605", "this is not an array", why=str(error)) from None
+        raise ShadergenError(
+            "SG0605", f"input '{port.name}' is not an array", why=str(error)
+        ) from None
     if host.dtype.kind not in "fiub":
         kind = _KINDS.get(host.dtype.kind, str(host.dtype))
         raise ShadergenError("SG0605", f"arrays of {kind} are not supported, only real numbers")

@@ -259,7 +259,7 @@ REFUSED: dict[str, tuple[Any, int, tuple[int, ...], str]] = {
         node("GroupNormalization", "x", "s", "b", num_groups=1),
         18,
         X,
-        "one number for each of 1 groups",
+        "does not fit 1 groups",
     ),
     "scale": (
         node("LayerNormalization", "x", "s"),

@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "sparse": (
         changed(lambda p: p.graph.sparse_initializer.append(SPARSE), node("Add", "x", "b")),
-        "error[SG0106]: the elements of the sparse tensor 'b' are out of range\n"
+        "error[SG0106]: the indices of the sparse tensor 'b' do not lie within its shape\n"
         "  --> model.onnx: node y (Add)\n"
         "  = why: the tensor has shape [2, 2], the indices have shape [1]",
     ),

@@ -285,7 +285,7 @@ def test_json_has_all_tensors(tmp_path: Path, shadergen: Any) -> None:
 def test_several_devices_are_refused(tmp_path: Path, shadergen: Any) -> None:
     ran = shadergen("verify", path_of(tmp_path), "--layers", "--device", "gles30,mali-valhall")
     assert ran.code == 2
-    assert "--layers looks into one build, not into 2" in ran.err
+    assert "--layers needs a single device, not 2" in ran.err
 
 
 def test_heat_maps_need_layers_and_a_folder(tmp_path: Path, shadergen: Any) -> None:

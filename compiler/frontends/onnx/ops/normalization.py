@@ -91,11 +91,13 @@ def group_normalization(node: OnnxNode) -> Value:
 
 def _of_group(node: OnnxNode, parameter: Value, groups: int, channels: int) -> Value:
     """Repeat each group's number for its channels."""
-    if groups < 1 or parameter.shape != (groups,) or channels % groups:
+    if groups < 1 or channels % groups:
+        raise ShadergenError("SG0205", f"{channels} channels do not divide into {groups} groups")
+    if parameter.shape != (groups,):
         raise ShadergenError(
             "SG0205",
-            f"a parameter of shape {list(parameter.shape)} does not fit {channels} channels",
-            supported=f"one number for each of {groups} groups",
+            f"scale or bias of shape {list(parameter.shape)} does not fit {groups} groups",
+            why="before operator set 21, GroupNormalization has one number for each group",
         )
     column = node.apply(Reshape((groups, 1)), parameter)
     ones = constant(np.ones((1, channels // groups), np.float32), "ones")

@@ -99,7 +99,7 @@ def read_sparse(
         pass
     raise ShadergenError(
         "SG0106",
-        f"the elements of the sparse tensor '{name}' are out of range",
+        f"the indices of the sparse tensor '{name}' do not lie within its shape",
         why=f"the tensor has shape {list(shape)}, the indices have shape {list(indices.shape)}",
     )
 

@@ -40,8 +40,8 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
         if node.entry(index) is not node.find(name):
             raise ShadergenError(
                 "SG0202",
-                f"xs and zs of Gradient name '{name}', but input {index} is another tensor",
-                why=f"only the gradient at the value of '{name}' in the graph is implemented",
+                f"input {index} of Gradient must be '{name}', which xs and zs name at this place",
+                why="gradients at other values than those in the graph are not implemented",
                 help=f"make '{name}' input {index} of Gradient",
             )
     if y.type.size != 1:
