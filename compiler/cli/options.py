@@ -276,9 +276,9 @@ def _with_options(
             "--preprocess",
             default="",
             metavar="SPEC",
-            help="Preprocess images of 0..1, for example "
-            "order=bgr,scale=255,mean=104/117/124,std=1: swap red and blue, multiply, subtract, "
-            "divide. input=unorm8 takes textures of 8 bits.",
+            help="Preprocess images of 0..1: order=bgr,scale=255,mean=104/117/124,std=1. In this "
+            "order: swap red and blue, multiply, subtract, divide. input=unorm8 takes 8-bit "
+            "textures.",
         ),
         click.option(
             "--tuning",
