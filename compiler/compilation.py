@@ -125,6 +125,7 @@ def _import(
         options.array_shapes,
         options.strings,
         dynamic,
+        options.package == "mpv",
         replaced or {},
     )
     try:

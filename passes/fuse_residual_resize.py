@@ -51,11 +51,11 @@ def _check(found: _Sum, context: Context) -> str:
     if not context.target.stores_halos:
         return "textures have no halo for padding"
     op, other = found.shuffle.op, found.other.op
+    same = same_shape(found.other.result.shape, found.shuffle.result.shape)
     if isinstance(other, DepthToSpace):
-        return "" if op == other else "the pixel shuffles differ"
+        return "" if same and op == other else "the pixel shuffles differ"
     assert isinstance(op, DepthToSpace)
     assert isinstance(other, ResizeLinear)
-    same = same_shape(found.other.result.shape, found.shuffle.result.shape)
     factors = zip(other.steps, (1, 1, *op.block), strict=True)
     if not same or any(p * factor != r for (p, _, r), factor in factors):
         return "the resize's factors differ from the pixel shuffle's"
@@ -70,7 +70,7 @@ def _rewrite(found: _Sum) -> Value:
         _, _, rows, columns = other.steps
         steps, layers = (rows, columns), found.other.layers
         blocks = enlarged_blocks(blocks, steps, LINEAR, shuffle.order, layers)
-    total = apply(Pointwise(SUM), found.shuffle.inputs[0], blocks, layer=found.node.layers)
+    total = apply(found.node.op, found.shuffle.inputs[0], blocks, layer=found.node.layers)
     layers = (*found.shuffle.layers, *found.node.layers)
     return apply(shuffle, total, layer=layers)
 

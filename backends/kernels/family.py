@@ -85,16 +85,13 @@ class Family:
     expand: Callable[[Node, Target], tuple[Node, ...]] = lambda node, target: (node,)
 
 
-def plain_choices(
-    node: Node, target: Target, blocks: Sequence[Block] = ((1, 1),)
-) -> Iterator[Choice]:
-    """Yield the choices of a kernel without weights: draws, and a dispatch for each block."""
+def plain_choices(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield the choices of a kernel whose only parameter is the planes: draws, or one dispatch."""
     node = at_default(node)
     for planes in fragment_planes(node, target):
         yield replace(node.choice, stage="fragment", block=(1, 1), planes=planes)
     if target.computes and not why_not_compute(node, target):
-        for block in fitting_blocks(node, target, blocks):
-            yield replace(node.choice, stage="compute", block=block, planes=1)
+        yield replace(node.choice, stage="compute", block=(1, 1), planes=1)
 
 
 def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:

@@ -220,15 +220,12 @@ class Group:
         """Return the number of plane k of the pass; None if invocations differ in it."""
         return None if self.by_plane else self.planes[k]
 
-    def at(self, k: int, shader: ShaderBuilder, pixel: Expression = PIXEL) -> dict[str, Expression]:
-        """Return each coordinate of the first lane in plane k of the pass.
-
-        ``pixel`` is the pixel of a map; elements of rows do not depend on it.
-        """
+    def at(self, k: int, shader: ShaderBuilder) -> dict[str, Expression]:
+        """Return each coordinate of the first lane in plane k of the pass."""
         if self.node.result.type.in_planes:
             entry = Uniform("u_batch") if self.entries else integer(self.batch)
             channel = integer(self.plane(k)) * LANES
-            values = (entry, channel, Lanes(pixel, "y"), Lanes(pixel, "x"))
+            values = (entry, channel, Lanes(PIXEL, "y"), Lanes(PIXEL, "x"))
             names = (o.name for o in coordinates(len(values)))
             return dict(zip(names, values, strict=True))
         if not self._coordinates:

@@ -218,11 +218,10 @@ def finish(
     else:
         program = _draw(shader, group, lines, body, stores)
     sizes = tuple(Setting(f"u_{name}", value) for name, value in shader.sizes.items())
-    if own := own_uniforms(group):
-        read = program.uniforms_read
-        own = tuple(uniform for uniform in own if uniform.name in read)
-        named = [uniform.name for uniform in own + sizes]
-        program.uniforms = [name for name in program.uniforms if name in named]
+    own = own_uniforms(group)
+    if unread := {u.name for u in own} - program.uniforms_read:
+        own = tuple(u for u in own if u.name not in unread)
+        program.uniforms = [name for name in program.uniforms if name not in unread]
     common: dict[str, Any] = {
         "node": group.written,
         "kernel": kernel,

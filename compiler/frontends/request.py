@@ -36,6 +36,8 @@ class Request:
         strings: take inputs of strings, as numbers that stand for them: equal ones where, and only
             where, the strings are.
         dynamic: makes heights and widths dynamic (``--input-size dynamic``); None fixes all sizes.
+        user_shader: passes of the build cannot read tables of positions, so cubic resizes by whole
+            factors are imported as convolutions.
         replaced: shapes of inputs in place of those that the model and the sizes above give.
         notes: what a frontend adds for the user to know of the model, a line each.
     """
@@ -48,6 +50,7 @@ class Request:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: bool = False
     dynamic: DynamicInputs | None = None
+    user_shader: bool = False
     replaced: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

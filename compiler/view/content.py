@@ -213,7 +213,8 @@ def _shown(
 
 
 def _is_rgb(array: NDArray[Any]) -> bool:
-    return array.ndim == 4 and array.shape[:2] == (1, 3) and bool(np.isfinite(array).all())
+    picture = array.ndim == 4 and array.shape[:2] == (1, 3) and min(array.shape[2:]) > 1
+    return picture and bool(np.isfinite(array).all())
 
 
 def _span(

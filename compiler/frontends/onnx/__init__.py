@@ -72,6 +72,6 @@ def _imported(proto: ModelProto, folder: Path | None, name: str, request: Reques
         model = check_model(part.model, folder, name, part.names)
         dropped = part.dropped
     check_size_names([*dropped, *(info.name for info in model.inputs)], request)
-    graph = Importer(with_block_moves(model), request).run()
+    graph = Importer(with_block_moves(model, request), request).run()
     check_sizes({**dropped, **model_shapes(graph.inputs)}, request)
     return graph

@@ -14,6 +14,8 @@ from shadergen.compiler.compilation import larger_graph
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.compiler.options import Options
+from shadergen.errors import ShadergenError
+from shadergen.ir.formula_parser import parse_definitions
 from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
@@ -98,3 +100,34 @@ def test_a_step_that_is_an_output_remains(tmp_path: Path) -> None:
     shape, split, perm, result = MOVES["PixelUnshuffle"]
     nodes, inits = triple(split, perm, result)
     compare(tmp_path, nodes, inits, 17, shape, outputs=("y", "a"))
+
+
+def test_a_stale_declared_shape_is_not_believed(tmp_path: Path) -> None:
+    """The shape of r is not the declared one, for which the nodes would be a DepthToSpace."""
+    nodes, inits = triple((1, 3, 2, 2, H, W), (0, 1, 4, 2, 5, 3), WIDE)
+    proto = model(nodes, inits, {"x": (1, C * B * B, W, H)}, 17)
+    proto.graph.value_info.append(onnx.helper.make_tensor_value_info("r", 1, DEEP))
+    graph = load_onnx(write(tmp_path, proto), Request())
+    x = normal(1, C * B * B, W, H)
+    theirs = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_array_equal(evaluate_graph(graph, {"x": x})["y"], theirs)
+
+
+def test_what_the_user_defines_keeps_its_steps(tmp_path: Path) -> None:
+    shape, split, perm, result = MOVES["PixelShuffle"]
+    path = write(tmp_path, model(*triple(split, perm, result), {"x": shape}, 17))
+    x = normal(*shape)
+    graph = load_onnx(path, Request(definitions=parse_definitions("Transpose(x) = 2 * x")))
+    wanted = (2 * np.maximum(x, 0)).reshape(result)
+    np.testing.assert_array_equal(evaluate_graph(graph, {"x": x})["y"], wanted)
+    definition = parse_definitions("DepthToSpace(x) = 3 * x")  # which the file does not hold
+    assert len(load_onnx(path, Request(definitions=definition)).nodes) == 4
+
+
+def test_sizes_that_are_no_integers_are_refused(tmp_path: Path) -> None:
+    shape, split, perm, result = MOVES["PixelShuffle"]
+    nodes, inits = triple(split, perm, result)
+    inits["split"] = np.array([1, np.nan, 2, 2, 4, 5], np.float32)
+    path = write(tmp_path, model(nodes, inits, {"x": shape}, 17))
+    with pytest.raises(ShadergenError, match="must be a list of integers"):
+        load_onnx(path, Request())

@@ -61,13 +61,13 @@ def test_resize_by_scales_agrees(tmp_path: Path, coordinates: str, mode: str) ->
 @pytest.mark.parametrize("coordinates", MODES[:4])
 @pytest.mark.parametrize("scale", [(2, 2), (3, 2), (4, 5)])
 @pytest.mark.parametrize("channels", [1, 3, 5])
-def test_a_cubic_resize_of_any_size_by_whole_factors_is_a_convolution(
+def test_in_user_shaders_a_cubic_resize_by_whole_factors_is_a_convolution(
     channels: int, scale: tuple[int, int], coordinates: str
 ) -> None:
     n = node("Resize", "x", "", "s", coordinate_transformation_mode=coordinates, mode="cubic")
     shape = (1, channels, 6, 7)
     proto = model(n, {"s": f32(1, 1, *scale)}, {"x": shape}, 19)
-    graph = load_onnx_proto(proto, Request(dynamic=DynamicInputs(4096)))
+    graph = load_onnx_proto(proto, Request(dynamic=DynamicInputs(4096), user_shader=True))
     assert [type(n.op) for n in graph.nodes] == [Conv, DepthToSpace]
     x = normal(*shape)
     theirs = InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]

@@ -212,6 +212,10 @@ def test_a_second_pixel_shuffle_is_added_before_the_first():
         fuse_residual_resize, pointwise("x0 + x1", shuffled, other), maps, package="mpv"
     )
     assert why == ["the pixel shuffles differ"]
+    luma = apply(DepthToSpace((2, 2), "crd"), image(1, 4, 5, 7, name="luma"), layer="luma")
+    y = pointwise("x0 + x1", shuffled, luma)  # of one channel, which is broadcast
+    _, why = optimised(fuse_residual_resize, y, maps, luma.node.inputs[0], package="mpv")
+    assert why == ["the pixel shuffles differ"]
 
 
 def test_other_resizes_are_added_after_the_pixel_shuffle():

@@ -2,7 +2,8 @@
 
 Exporters write the sizes of the example into both Reshapes. DepthToSpace and SpaceToDepth move the
 same elements and hold a block size only, so that the network can be read at other sizes: with
-``--input-size dynamic``, and to prove that tiles give the network's result.
+``--input-size dynamic``, and to prove that tiles give the network's result. At the model's own
+size, ``passes.recognise_pixel_shuffle`` recognises such chains in any graph.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx import helper
+from onnx.onnx_ml_pb2 import TensorProto
 
 from .....ir.types import MAP_RANK
 from .....records import replace
-from ..read.graph_body import plain_domain, with_nodes
+from ..read.graph_body import layer_name, plain_domain, with_nodes
 from ..read.types import dimensions
 from ..read.weights import read_tensor
 from ..shapes.inference import infer_types
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import NodeProto
 
+    from ...request import Request
     from ..read.graph_body import Body
     from ..read.model import Model
 
@@ -38,12 +41,15 @@ MOVES: dict[tuple[int, ...], tuple[str, str, str]] = {
 }
 
 
-def with_block_moves(model: Model) -> Model:
-    """Return the model with such triples of nodes as DepthToSpace and SpaceToDepth."""
-    triples = _triples(model.body)
+def with_block_moves(model: Model, request: Request) -> Model:
+    """Return the model with such triples of nodes as DepthToSpace and SpaceToDepth.
+
+    Nodes that the user or the model defines stay as they are.
+    """
+    triples = [t for t in _triples(model.body) if not _is_defined(t, model, request)]
     if not triples:
         return model
-    types = {info.name: info.type for info in model.inputs} | infer_types(model.proto, {})
+    types = {i.name: i.type for i in model.inputs} | infer_types(model.proto, {}, declared=False)
     moves: dict[str, NodeProto] = {}
     left_out: set[str] = set()
     for triple in triples:
@@ -52,12 +58,23 @@ def with_block_moves(model: Model) -> Model:
         if move := _move(triple, shape, model):
             moves[triple[2].output[0]] = move
             left_out.update(node.output[0] for node in triple[:2])
+            if request.dynamic is not None:
+                name = f"{layer_name(triple[0])} to {layer_name(triple[2])}"
+                request.notes.append(f"{name}: taken as {move.op_type} at every size")
     nodes = [
         moves.get(n.output[0] if n.output else "", n)
         for n in model.body.nodes
         if not n.output or n.output[0] not in left_out
     ]
     return replace(model, body=with_nodes(model.body, nodes)) if moves else model
+
+
+def _is_defined(triple: Triple, model: Model, request: Request) -> bool:
+    ops = {"Reshape", "Transpose", *(op for op, _, _ in MOVES.values())}
+    names = {*ops, *(f"ai.onnx::{op}" for op in ops)}
+    names.update(name for node in triple for name in (node.name, model.body.layer(node)))
+    functions = {op for domain, op, _ in model.functions if not domain}
+    return not names.isdisjoint(request.definitions) or not ops.isdisjoint(functions)
 
 
 def _triples(body: Body) -> list[Triple]:
@@ -112,12 +129,12 @@ def _perm(transpose: NodeProto) -> tuple[int, ...]:
 
 
 def _sizes(reshape: NodeProto, model: Model) -> list[int]:
-    """Return the numbers that a Reshape holds; none if they are computed or 0 has a meaning."""
+    """Return the numbers that a Reshape holds; none if they are computed."""
     name = reshape.input[1] if len(reshape.input) == 2 else ""
     tensor = model.body.initializers.get(name)
     for node in model.body.nodes:
         if _is(node, "Constant") and name in node.output:
             tensor = next((a.t for a in node.attribute if a.name == "value"), None)
-    if tensor is None or len(tensor.dims) != 1:
+    if tensor is None or len(tensor.dims) != 1 or tensor.data_type != TensorProto.INT64:
         return []
     return [int(size) for size in read_tensor(tensor, model.folder)]

@@ -173,6 +173,7 @@ class Importer:
             self.budget,
             lambda graph: Subgraph(graph, scope, layer, self._carry_out),
             lambda name: self._item(name, scope),
+            self.request.user_shader,
         )
         definition = self._definition(proto, domain, layer)
         function = self.model.functions.get((domain, node.op, getattr(proto, "overload", "")))

@@ -66,6 +66,7 @@ class OnnxNode:
         budget: shared by all nodes.
         enter: makes a graph in an attribute one that can be carried out.
         find: returns what a name stands for where the node is.
+        user_shader: of the request.
     """
 
     proto: NodeProto
@@ -77,6 +78,7 @@ class OnnxNode:
     budget: Budget
     enter: Callable[[GraphProto], Subgraph]
     find: Callable[[str], Item | None]
+    user_shader: bool = False
     attributes: dict[str, AttributeProto] = field(init=False)
     unread: set[str | int] = field(init=False)  # names of attributes, positions of inputs
 

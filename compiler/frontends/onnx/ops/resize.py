@@ -33,6 +33,7 @@ from .....ir.resampling import (
     resample_cubic,
     single_taps,
 )
+from .....ir.types import MAP_RANK
 from .resize_dynamic import AnyAxis, DynamicAxis, dynamic_axes, scaled_axes
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 
@@ -115,11 +116,13 @@ def _interpolated(
         kernel = cubic(a)
     drop = node.choice("exclude_outside", (0, 1)) == 1
     antialias = node.choice("antialias", (0, 1)) == 1
+    if node.user_shader and mode == "cubic" and not drop and not antialias:
+        whole = _whole(moving, coordinates) if x.type.rank == MAP_RANK else None
+        if whole is not None:
+            return enlarge(x, whole, kernel, node.layer)
     steps: dict[int, tuple[int, int, int]] = {}
     tables: dict[int, Taps] = {}
     repeated = [1] * x.type.rank  # of axes of one element, wherever the positions lie
-    if mode == "cubic" and not drop and not antialias and (whole := _whole(moving, coordinates)):
-        return enlarge(x, whole, kernel, node.layer)
     for k, axis in moving.items():
         if isinstance(axis, DynamicAxis) and is_one(axis.size):
             repeated[k] = axis.resized
