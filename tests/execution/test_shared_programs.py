@@ -301,4 +301,4 @@ def test_draws_within_the_groups_of_a_convolution_share_a_program():
     # ShuffleNet v1.
     assert "for (int input_plane = u_input_plane; " in files.shaders[shader]
     assert [u["u_input_plane"][0] for u in first] == [0, 0, 2, 2, 4, 4] * 2
-    assert [u["u_plane"][0] for u in first] == [0, 4, 8, 12, 16, 20] * 2
+    assert not any("u_plane" in u for u in first)  # the weights of other planes are bound instead

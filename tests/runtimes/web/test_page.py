@@ -479,7 +479,7 @@ def test_builds_of_one_model_in_folders_of_one_name_are_told_apart(
     [
         ((1, 5, 6, 7), {}, "SG0605", "'x' of shape (1, 5, 6, 7) is not a picture"),
         ((6, 7), {}, "SG0605", "its input 'x' has the shape 6x7"),
-        ((1, 3, 6, 7), {"device": "gles32-desktop", "stage": "compute"}, "SG0602", "webgl2-min"),
+        ((1, 3, 6, 7), {"device": "gles32-desktop", "stage": "compute"}, "SG0602", "gles30,webgpu"),
     ],
 )
 def test_a_build_that_the_page_cannot_show_is_refused(
