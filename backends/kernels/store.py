@@ -219,7 +219,7 @@ def finish(
         program = _draw(shader, group, lines, body, stores)
     sizes = tuple(Setting(f"u_{name}", value) for name, value in shader.sizes.items())
     own = own_uniforms(group)
-    if unread := {u.name for u in own} - program.uniforms_read:
+    if own and (unread := {u.name for u in own} - program.uniforms_read):
         own = tuple(u for u in own if u.name not in unread)
         program.uniforms = [name for name in program.uniforms if name not in unread]
     common: dict[str, Any] = {
