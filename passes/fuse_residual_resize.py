@@ -56,8 +56,10 @@ def _check(found: _Sum, context: Context) -> str:
         return "" if same and op == other else "the pixel shuffles differ"
     assert isinstance(op, DepthToSpace)
     assert isinstance(other, ResizeLinear)
-    factors = zip(other.steps, (1, 1, *op.block), strict=True)
-    if not same or any(p * factor != r for (p, _, r), factor in factors):
+    unmoved = ((1, 0, 1), (1, 0, 1))  # batch entries and channels
+    if not same or other.steps[:2] != unmoved:
+        return "the resize's factors differ from the pixel shuffle's"
+    if any(p * b != r for (p, _, r), b in zip(other.steps[2:], op.block, strict=True)):
         return "the resize's factors differ from the pixel shuffle's"
     return ""
 
