@@ -300,6 +300,7 @@ def test_noise_is_added_to_pictures_until_it_is_switched_off(
     assert not result(page)[..., 3].any()  # noise leaves alpha alone
     give(page, tmp_path / "given.png")
     page.locator("#size", has_text="80 × 48 →").wait_for()
+    shown(page, DARK)  # else its end would be taken for that of what follows
     page.evaluate("delete document.body.dataset.shown")
     page.click("#noise")
     is_shown(page, DARK, 80)
