@@ -281,9 +281,10 @@ def _attribute(value: Any, name: str) -> Any:
         raise ShadergenError(
             "SG0303",
             f"parameter '{name}' cannot take the value of the layer's attribute '{name}'",
-            why=f"the attribute is a {type(value).__name__}",
+            why=f"the attribute is of type {type(value).__name__}",
             supported=VALUES,
-            help="rename the parameter and give it a default",
+            help="give the parameter another name, so that it does not read the attribute, and a "
+            "default",
         )
     return Num(float(value))
 

@@ -151,7 +151,8 @@ def _check_sizes(given: inspect.BoundArguments, sizes: Mapping[str, tuple[int, .
                 f"input_size {name and name + '='}{shape_text(size)} is not the example's size",
                 where=", ".join(f"example of '{n}', {shape_text(s)}" for n, s in shapes.items()),
                 why="PyTorch exports a module at the size of the example",
-                help='give an example of that size; or input_size="dynamic", for all sizes',
+                help=f"pass an example of size {shape_text(size)}; or "
+                'input_size="dynamic" for all sizes',
             )
 
 
@@ -335,9 +336,9 @@ def _check_dynamic(program: Any) -> None:
             size = "x".join(map(str, node.args[1]))
             raise ShadergenError(
                 "SG0207",
-                f"{name} to {size} needs a fixed size",
+                f"{name} to {size} needs an input of fixed size",
                 why="PyTorch exports pooling windows of fixed size, computed from the example",
-                help="leave input_size out: the build then takes the example's size",
+                help="omit input_size: the build then has the example's size",
             )
 
 

@@ -172,8 +172,8 @@ def parse_values(texts: Iterable[str]) -> dict[str, NDArray[np.generic]]:
         if array is None or not name:
             raise ShadergenError(
                 "SG0301",
-                f"--input-value {text} is not a value",
-                supported="NAME=numbers with commas between them; true and false",
+                f"--input-value {text} is not understood",
+                supported="NAME=VALUE,VALUE...; each value is a number, true or false",
                 help="for example --input-value shape=1,3,224,224",
             )
         if name in values:

@@ -125,7 +125,7 @@ def by_name(what: str, theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
     if sorted(theirs) != sorted(ours):
         raise ValueError(
             f"the {what} are called {', '.join(theirs)} in TensorFlow but {', '.join(ours)} in "
-            "the build: their order is ambiguous"
+            "the build, so they cannot be matched"
         )
     return list(theirs)
 

@@ -200,7 +200,7 @@ def check_folder(output: Path) -> None:
     if output.suffix == ".glsl":
         raise ShadergenError(
             "SG0301",
-            f"'{output.name}' is the name of a user shader, a build is a folder",
+            f"-o {output.name} names a file, but a build is a folder",
             help="add --target mpv to write a user shader",
         )
 

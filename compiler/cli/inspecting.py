@@ -46,11 +46,14 @@ UNITS: tuple[Unit, ...] = ("arithmetic", "textures", "memory", "render targets")
 def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> None:
     """Show the GPU passes of a BUILD, or of a MODEL compiled in memory: their work and memory.
 
-    With --device, also estimate milliseconds on GPUs of the profile, from their published rates,
-    and what limits each pass. A list of devices is compared side by side: a MODEL is compiled for
-    each. With --target mpv, the passes are those of a user shader, for a picture of 1080x1920 (or
-    of --input-size dynamic:HxW), with estimates for all GPUs unless --device names a family. A
-    BUILD takes no other options than --device, --variant and --json.
+    With --device, also estimate each pass's milliseconds and its bottleneck, from the published
+    rates of GPUs. With a list of devices, a MODEL is compiled for each, and the results are
+    compared.
+
+    With --target mpv, show the passes of a user shader for a picture of 1080x1920; --input-size
+    dynamic:HxW sets another size. The estimates are for all GPUs, or for those of --device.
+
+    A BUILD takes no other options than --device, --variant and --json.
     """
     from ...backends.devices import DEFAULT_DEVICE
     from ..device_list import device_names

@@ -25,7 +25,7 @@ from .output import echo, new_table, print_json, print_table
     help="Write the limits of the installed GL, or of WebGPU, as a device profile.",
 )
 @runtime_options(
-    "auto: both; --save takes OpenGL ES if there is one.",
+    "auto: both; --save then writes the limits of OpenGL ES, or without it those of WebGPU.",
     "Examine only OpenGL ES (gles) or WebGPU (webgpu).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -64,7 +64,8 @@ def doctor(save: Path | None, runtime: str, adapter: str, as_json: bool) -> None
 def ops(pattern: str, as_json: bool) -> None:
     """List the implemented operators, layers and functions, or those whose name contains NAME.
 
-    Names of ONNX, Keras, PyTorch and formulas; case and underscores do not matter.
+    NAME may be a name of ONNX, Keras or PyTorch, or of a function in formulas. Case and underscores
+    do not matter.
     """
     from ..vocabulary import matching
 
@@ -96,7 +97,7 @@ def ops(pattern: str, as_json: bool) -> None:
 @click.option("--networks", "which", flag_value="networks", help="The trained networks.")
 @click.option("--json", "as_json", is_flag=True, help="Print all folders as JSON.")
 def paths(which: str | None, as_json: bool) -> None:
-    """Show where the installed package keeps its runtimes, to build and serve them from there."""
+    """Print the folders of the C++, C and JavaScript runtimes, to build with them or serve them."""
     from ..installed import FOLDERS
 
     if as_json:

@@ -43,7 +43,7 @@ DEAREST = 10  # passes of a build in the table
     "json_file",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="File for all results as JSON; - prints JSON instead of the tables.",
+    help="Write all results to this file as JSON; '-' prints the JSON instead of the tables.",
 )
 @click.option(
     "--chart",
@@ -58,7 +58,7 @@ DEAREST = 10  # passes of a build in the table
     "shaders.",
 )
 @click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
-@runtime_options("auto: the first one installed that all builds have shaders for.")
+@runtime_options("auto: gles if installed and all builds have shaders for it, else webgpu.")
 @click.option(
     "--size",
     metavar="HxW",
@@ -136,8 +136,9 @@ def _bench_user_shaders(
             )
         raise ShadergenError(
             "SG0301",
-            "builds and user shaders cannot be compared",
-            why="a player also uploads, scales and downloads each frame",
+            "builds and user shaders cannot be measured together",
+            why="the time of a user shader includes uploading, scaling and downloading the frame",
+            help="run bench once for the builds and once for the user shaders",
         )
     if json_file is not None and str(json_file) != "-":
         raise ShadergenError(

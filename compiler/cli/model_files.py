@@ -26,7 +26,7 @@ NOT_THE_MODEL = ("SG03", "SG05")  # errors of the options and the output, which 
 model_argument = click.argument(
     "model",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Keras (.h5, .hdf5, .keras) or ONNX file; - is standard input.",
+    help="Keras (.h5, .hdf5, .keras) or ONNX file; '-' for standard input.",
 )
 
 

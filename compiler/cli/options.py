@@ -26,8 +26,8 @@ target_option = click.option(
     type=click.Choice(PACKAGES),
     default="build",
     show_default=True,
-    help="A folder for the runtimes, or a user shader for video players. build: a folder; mpv: a "
-    "user shader for mpv and libplacebo, one file for pictures of any size.",
+    help="A folder of shaders and their schedule (build), or one file for video players (mpv). The "
+    "file is a user shader for mpv and libplacebo, for pictures of any size.",
 )
 USES_TIMES = "Choose kernels by times that shadergen tune measured."
 luma_option = click.option(
@@ -57,10 +57,10 @@ def inspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation; a device that is given is also what to estimate for."""
     return _with_options(
         command,
-        "gles30, without estimates",
+        "gles30",
         USES_TIMES,
         None,
-        "builds side by side",
+        "a comparison of builds",
         True,
     )
 
@@ -78,14 +78,12 @@ def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _device_help(several: str, user_shaders: bool) -> str:
-    text = f"Device profile{f', or several: {several}' if several else ''}. A class of devices "
+    text = f"Profile of the GPU{f'; a list with commas: {several}' if several else ''}. A class of "
     text += (
-        "(gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
+        "GPUs (gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
         "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
         "shadergen doctor --save."
     )
-    if several:
-        text += " A list has commas between the profiles."
     if user_shaders:
         text += (
             " With --target mpv, a family of GPUs lets the compiler choose the stage and the "
@@ -118,9 +116,9 @@ def _with_options(
             "input_size",
             metavar="HxW",
             multiple=True,
-            help="Size of a dynamic input: HxW, the whole shape, or 'dynamic'. NAME=HxW,NAME=HxW "
-            "for several inputs. 'dynamic' makes one build for all sizes, 'dynamic:HxW' also sets "
-            "its initial size.",
+            help="Size of an input without one in the model: HxW, the whole shape, or 'dynamic'. "
+            "NAME=HxW,NAME=HxW for several inputs. 'dynamic' makes one build for all sizes; "
+            "'dynamic:HxW' also sets its initial size.",
         ),
         click.option(
             "--input-value",
@@ -162,9 +160,8 @@ def _with_options(
             type=click.Choice(CHOICES["precision"]),
             default="highp",
             show_default=True,
-            help="Arithmetic and storage: fp32, fp16, or chosen for each layer. highp is fp32, "
-            "mediump is fp16, auto uses fp16 where no value can overflow and the estimated "
-            "error of the outputs stays small.",
+            help="fp32 (highp), fp16 (mediump) or chosen for each layer (auto). auto uses fp16 "
+            "where no value can overflow and the estimated error of the outputs stays small.",
         ),
         click.option(
             "--input-range",
@@ -177,8 +174,8 @@ def _with_options(
             "--calibrate",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Typical pictures or arrays: --precision auto then also uses fp16 in layers whose "
-            "values on these inputs stay within half of the fp16 range.",
+            help="Folder of typical pictures or arrays for --precision auto. Layers may then use "
+            "fp16 if their values on these inputs stay below half of the largest fp16 number.",
         ),
         click.option(
             "--textures",
@@ -276,9 +273,9 @@ def _with_options(
             "--preprocess",
             default="",
             metavar="SPEC",
-            help="Preprocess images of 0..1: order=bgr,scale=255,mean=104/117/124,std=1. In this "
-            "order: swap red and blue, multiply, subtract, divide. input=unorm8 takes 8-bit "
-            "textures.",
+            help="Preprocess images of 0..1 in the shaders: for example "
+            "order=bgr,scale=255,mean=104/117/124,std=1. In this order: swap red and blue, "
+            "multiply, subtract, divide. input=unorm8 takes 8-bit textures.",
         ),
         click.option(
             "--tuning",

@@ -34,10 +34,10 @@ OF_BUILDS = {"path", "output", "device", "variant"}  # options of the command th
 def report(path: Path, output: Path, variant: str | None, **flags: Any) -> None:
     """Write a page about a BUILD, or about a MODEL compiled in memory: one HTML file.
 
-    It shows the network, the GPU passes of each layer with their shaders and work, texture memory,
-    predicted times, and for a MODEL the compiler's decisions. With --target mpv, the passes are
-    those of a user shader, for a picture of 1080x1920 (or of --input-size dynamic:HxW). A BUILD
-    takes no other options than --device and --variant.
+    The page shows the network, each layer's GPU passes and shaders, texture memory and predicted
+    times; for a MODEL, it also lists the compiler's decisions. With --target mpv, it shows the
+    passes of a user shader for a picture of 1080x1920; --input-size dynamic:HxW sets another size.
+    A BUILD takes no other options than --device and --variant.
     """
     from ..report.content import build_content, model_content
     from ..report.highlighting import lexer

@@ -61,7 +61,7 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
 @click.option(
     "--bits",
     type=click.Choice(["8", "16"]),
-    help="Bits of the picture to write; by default those of the picture read. 16 needs .png or "
+    help="Bits per channel of the result; by default as in the input picture. 16 needs .png or "
     ".tif.",
 )
 @click.option(
@@ -74,12 +74,12 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
     type=click.IntRange(min=0),
     metavar="PIXELS",
     help="Let tiles overlap by so many pixels and blend them: the result is approximate. By "
-    "default, tiles overlap as far as the exact result needs.",
+    "default, the overlap is large enough for the result of a run without tiles.",
 )
 @click.option(
     "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."
 )
-@runtime_options("auto: the first one installed that the build has shaders for.")
+@runtime_options("auto: gles if installed and the build has shaders for it, else webgpu.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(
     build: Path,

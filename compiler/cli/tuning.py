@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    short_help="Measure kernels for the layers of a model, for compile --tuning.",
+    short_help="Find the fastest kernels of a model on this GPU; compile --tuning uses them.",
     epilog="Example: [bold]shadergen tune model.onnx --tuning mine.json[/bold], then "
     "[bold]shadergen compile model.onnx -o build/ --device llvmpipe --tuning mine.json[/bold]",
 )
@@ -42,7 +42,7 @@ def tune(
 
     For each layer, the candidates with the best predictions run in turns, and their times are added
     to the --tuning file. Equal layers, and layers in the file, are not measured again. Without
-    --device, the profile is that of the installed GL, or webgpu for WebGPU.
+    --device, the profile is that of the installed GPU on OpenGL ES, and webgpu on WebGPU.
     """
     from ..tuning.session import tune_model
     from ..tuning.trials import Settings

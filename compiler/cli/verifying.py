@@ -51,7 +51,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 
 @command(
     short_help="Compile a model, run it, and compare the results with a reference.",
-    epilog="Examples: [bold]shadergen verify model.onnx --input-size 360x640[/bold]; "
+    epilog="Examples: [bold]shadergen verify model.onnx[/bold]; "
     "[bold]shadergen verify model.onnx --build build/[/bold]",
 )
 @model_argument
@@ -75,14 +75,14 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
     "given",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A picture, .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
+    help="Picture, .npz or .npy in place of random inputs. It also sets dynamic sizes.",
 )
 @click.option(
     "--build",
     type=click.Path(path_type=Path),
     metavar="BUILD",
-    help="Do not compile: compare this build, or user shader (.glsl), with the model it was "
-    "compiled from. FFmpeg's libplacebo filter renders user shaders.",
+    help="Do not compile: compare this build or user shader (.glsl) with its MODEL. FFmpeg's "
+    "libplacebo filter renders user shaders.",
 )
 @runtime_options(
     "auto: what --device asks for; without --device, the first one installed. With several "

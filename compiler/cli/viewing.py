@@ -61,7 +61,7 @@ OF_BUILDS = {
 @click.option(
     "--variant", metavar="NAME", help="Show this variant; by default the one for the adapter."
 )
-@runtime_options("auto: the first one installed that the build has shaders for.")
+@runtime_options("auto: gles if installed and the build has shaders for it, else webgpu.")
 def view(
     path: Path,
     source: Path | None,
@@ -77,7 +77,8 @@ def view(
     """Run a BUILD or a MODEL, and write every channel of every layer as pictures.
 
     INPUT is a picture, an .npz with arrays named after the inputs, or one .npy; without INPUT,
-    inputs are random. A MODEL is compiled first; a BUILD takes no options of the compiler.
+    inputs are random. A MODEL is compiled first, with the options of compile; a BUILD takes none of
+    these.
     """
     from ..driver import compile_model
     from ..extras import pillow

@@ -67,9 +67,10 @@ def as_map(array: NDArray[Any], texture: Texture) -> NDArray[Any]:
     if texture.height % planes or array.shape != (texture.width * texture.height, LANES):
         raise ShadergenError(
             "SG0503",
-            f"the planes of {texture.stacked} channels are not stacked in {texture.name!r}",
-            why=f"the texture is {texture.height}x{texture.width} texels, for {planes} planes; "
-            f"{len(array)} texels were read",
+            f"texture {texture.name!r} does not hold {planes} stacked planes",
+            why=f"{texture.height} rows are not a multiple of {planes}"
+            if texture.height % planes
+            else f"it is {texture.height}x{texture.width} texels; {len(array)} were read",
             help="compile the model again",
         )
     lanes = array.reshape(planes, -1, texture.width, LANES).transpose(0, 3, 1, 2)

@@ -44,7 +44,7 @@ def load(path: Path, request: Request) -> Graph:
                 raise ShadergenError(
                     "SG0301",
                     "--input-value is for ONNX models",
-                    why="no layer of Keras takes its shape or its axes from an input",
+                    why="it is for inputs that hold shapes or axes; Keras models have none",
                 )
             return load_keras(path, request)
         refuse_foreign(path.name, head)

@@ -278,9 +278,9 @@ class PictureNetwork:
             own = plan.rows.size, plan.columns.size
             to = own[0] + extended[0], own[1] + extended[1]
             changes.append(
-                f"the picture of {own[0]}x{own[1]} was padded to {to[0]}x{to[1]}, the build's "
-                "size, by repeating its last pixels, and the result was cropped; pixels near the "
-                f"padding may differ from the result of a build for {own[0]}x{own[1]}"
+                f"the picture of {own[0]}x{own[1]} was padded to {to[0]}x{to[1]}, the size of the "
+                "build, with copies of its last row and column; the result was cropped, and its "
+                "pixels near that row and column are approximate"
             )
         return tuple(exact), tuple(changes)
 

@@ -61,9 +61,9 @@ def run_video(
     if network.network.kind != "picture":
         raise ShadergenError(
             "SG0605",
-            "videos need a network from picture to picture",
-            why=f"output '{network.network.output.name}' is no picture",
-            help="run the network on pictures: save the frames to a folder with FFmpeg",
+            "videos need a network whose output is a picture",
+            why=f"output '{network.network.output.name}' is not a picture",
+            help="save the frames to a folder with FFmpeg, and run the network on the folder",
         )
     if output is None:
         raise ShadergenError("SG0301", "the result needs a file", help="name the video with -o")

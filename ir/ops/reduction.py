@@ -130,7 +130,7 @@ class Reduce(Op):
         dtype = self.dtype or inputs[0].dtype
         require(
             dtype == "float32" or "log" not in self.kind,
-            f"the {self.kind} of integers is not an integer",
+            f"{self.kind} needs floats, not integers",
         )
         require(
             self.kind in ("max", "min") or dtype not in ("bool", *NARROW),

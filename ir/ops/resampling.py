@@ -38,7 +38,10 @@ class Resample(Op):
 
     def infer(self, x: TensorType, s: TensorType, *w: TensorType) -> TensorType:
         require(0 <= self.axis < x.rank, f"axis {self.axis} is out of range for rank {x.rank}")
-        require(s.rank == 1 and len(w) <= 1, "starts must be a vector, and weights at most one")
+        require(
+            s.rank == 1 and len(w) <= 1,
+            "starts must be a vector, and there may be one operand of weights",
+        )
         require(
             all(t.rank == 2 and t.shape[0] == s.shape[0] for t in w),
             f"weights must be a matrix of {s.shape[0]} rows",

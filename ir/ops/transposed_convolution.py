@@ -79,7 +79,8 @@ class ConvTranspose(Op):
             )
         )
         require(
-            all(s >= 1 for s in size), f"the padding leaves a result of {'x'.join(map(str, size))}"
+            all(s >= 1 for s in size),
+            f"the padding is too large: the result would have size {'x'.join(map(str, size))}",
         )
         return TensorType((x.shape[0], o, *size))
 

@@ -56,7 +56,7 @@ class MaxPoolIndices(Op):
         )
         require(
             x.size <= EXACT_INTEGERS,
-            f"positions in {x.size} elements are not exact in float32",
+            f"float32 cannot count the {x.size} elements of the tensor exactly",
             supported=f"up to {EXACT_INTEGERS} elements",
         )
         return TensorType(y.shape, "int64")
@@ -138,7 +138,7 @@ class MaxUnpool(Op):
         size = prod(x.shape[:2]) * prod(self.sizes)
         require(
             size <= EXACT_INTEGERS,
-            f"positions in {size} elements are not exact in float32",
+            f"float32 cannot count the {size} elements of the result exactly",
             supported=f"up to {EXACT_INTEGERS} elements",
         )
         return x.of((*x.shape[:2], *self.sizes))

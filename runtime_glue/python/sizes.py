@@ -164,7 +164,7 @@ def chosen(
         if name not in bounds:
             raise ShadergenError(
                 "SG0605",
-                f"the build has no size '{name}'",
+                f"the build has no dynamic size '{name}'",
                 why="" if bounds else "all its sizes are fixed",
                 supported=", ".join(bounds),
                 help=did_you_mean(name, bounds)

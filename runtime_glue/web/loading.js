@@ -21,7 +21,7 @@ export class Build {
     if (this.sizes) return this.rules.resized(this, sizes);
     const [name] = Object.keys(sizes);
     if (name === undefined) return this;
-    throw new ShadergenError("SG0605", `the build has no size '${name}'`, {
+    throw new ShadergenError("SG0605", `the build has no dynamic size '${name}'`, {
       why: "all its sizes are fixed",
       help: "compile the model with --input-size dynamic",
     });

@@ -97,7 +97,7 @@ function chosen({ parameters, constraints }, present, wanted) {
   for (const [name, value] of Object.entries(wanted)) {
     const parameter = parameters.find((p) => p.name === name);
     if (!parameter) {
-      throw new ShadergenError("SG0605", `the build has no size '${name}'`, {
+      throw new ShadergenError("SG0605", `the build has no dynamic size '${name}'`, {
         supported: Object.keys(present).join(", "),
       });
     }

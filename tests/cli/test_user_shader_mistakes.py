@@ -24,7 +24,7 @@ def test_a_forgotten_output_says_what_it_is(shadergen):
 def test_a_build_with_the_name_of_a_user_shader_suggests_the_target(shadergen, tmp_path):
     ran = shadergen("compile", NETWORKS / "upscale" / "upscale.onnx", "-o", tmp_path / "net.glsl")
     assert ran.code == 2
-    assert "'net.glsl' is the name of a user shader" in ran.err
+    assert "-o net.glsl names a file, but a build is a folder" in ran.err
     assert "add --target mpv" in ran.err
     assert not any(tmp_path.iterdir())
 

@@ -205,7 +205,7 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
         ("--chart", tmp_path / "a.svg"): "--chart is not supported with user shaders",
         ("--json", tmp_path / "a.json"): "--json -, which prints",
         ("--size", "0x5"): "--size 0x5 is not a size",
-        (tmp_path / "build",): "builds and user shaders cannot be compared",
+        (tmp_path / "build",): "builds and user shaders cannot be measured together",
     }.items():
         assert why in shadergen("bench", shader, *arguments).err
     ran = shadergen("bench", shader, tmp_path / "a.mkv")

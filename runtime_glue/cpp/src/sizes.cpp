@@ -78,7 +78,7 @@ bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
                 error.why = "all its sizes are fixed";
                 error.help = "compile the model with --input-size dynamic";
             }
-            return fail(error, "SG0605", "the build has no size '{}'", {size.name});
+            return fail(error, "SG0605", "the build has no dynamic size '{}'", {size.name});
         }
         Parameter& parameter = parameters_[i];
         if (size.value < parameter.low || size.value > parameter.high) {

@@ -272,7 +272,7 @@ def test_timings_are_of_every_pass_or_none(features: Any) -> None:
             " const c = document.createElement('canvas'); c.getContext('2d'); p.draw(c); })())",
             "context of another kind",
         ),
-        ("rgb", "p.resize({height: 4})", "the build has no size 'height'"),
+        ("rgb", "p.resize({height: 4})", "the build has no dynamic size 'height'"),
         ("rgb", "new g.Runner(p.build, document.body)", "needs a WebGPU device"),
         ("rgb", "new g.Runner(p.build, p.device).run()", "the runner is not initialised"),
         ("gl", "0", "this WebGPU lacks support for GLSL ES"),

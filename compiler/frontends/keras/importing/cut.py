@@ -90,7 +90,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
     if len(found) > 1:
         raise ShadergenError(
             "SG0301",
-            f"--{option} names '{layer}', the name of several layers",
+            f"--{option} {layer} is ambiguous: several layers have this name",
             supported=", ".join(found),
         )
     nested = flat.nested.get(found[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .....errors import ShadergenError
+from .....errors import ShadergenError, count
 from .....ir.graph import Graph, Output, Port
 from .....records import replace
 from ...input_shapes import check_size_names, check_sizes, model_shapes
@@ -158,7 +158,7 @@ def _pick(values: Mapping[tuple[str, int], list[Tensor]], ref: Ref) -> Tensor:
     if ref.result >= len(results):
         raise ShadergenError(
             "SG0105",
-            f"layer '{ref.layer}' has no result {ref.result}",
+            f"the model reads result {ref.result} of a layer with {count(len(results), 'result')}",
             where=f"layer '{ref.layer}'",
         )
     return results[ref.result]

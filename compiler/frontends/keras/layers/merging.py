@@ -129,7 +129,9 @@ def dot(layer: Layer, inputs: list[Tensor]) -> Tensor:
     axes = [k % x.rank if -x.rank <= k < x.rank else 0 for k, x in zip(pair, (a, b), strict=True)]
     if not all(axes) or a.shape[axes[0]] != b.shape[axes[1]]:
         layer.config.malformed(
-            "axes", f"axes of equal size after the batch, for inputs {a.shape} and {b.shape}"
+            "axes",
+            "two axes of equal size other than the batch; the inputs have shapes "
+            f"{a.shape} and {b.shape}",
         )
     values = [own_order(x, layer.name) for x in (a, b)]
     if layer.config.flag("normalize", False):

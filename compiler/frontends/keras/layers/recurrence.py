@@ -70,7 +70,7 @@ def refuse_memory(layer: Layer) -> None:
         layer.config.unsupported(
             "stateful",
             True,
-            "stateful=false, where every run starts from zero or from states that are inputs",
+            "stateful=False: each run starts from zeros, or from states that are inputs",
             help="rebuild the model with stateful=False, or with its states as inputs and outputs "
             "(initial_state=..., return_state=True), and copy the weights over",
         )

@@ -127,7 +127,10 @@ def split(layer: Layer, a: Arguments) -> list[Tensor]:
     if len(bounds) > MAX_PARTS:
         a.unsupported("indices_or_sections", len(bounds) - 1, f"at most {MAX_PARTS} parts")
     if any(low >= high for low, high in pairwise(bounds)) or bounds[-1] != size:
-        a.malformed("indices_or_sections", f"a division of {size} elements into parts of 1 or more")
+        a.malformed(
+            "indices_or_sections",
+            f"sections, or indices, that divide {size} elements into non-empty parts",
+        )
     return [
         sliced(layer, x, [slice(low, high) if k == axis else slice(None) for k in range(x.rank)])
         for low, high in pairwise(bounds)

@@ -170,7 +170,9 @@ class Config:
                 for p in pairs
             ):
                 return [(int(before), int(after)) for before, after in pairs]
-        self.malformed(key, f"a number, or one or two for each of {count} axes, none negative")
+        self.malformed(
+            key, f"a number of at least 0, or for each of {count} axes one or two such numbers"
+        )
 
     def integers(self, key: str, default: Any = _REQUIRED, *, least: int = 0) -> tuple[int, ...]:
         """Return a list of integers; one number stands for a list of one."""

@@ -46,7 +46,7 @@ def batch_normalization(node: OnnxNode) -> Value | list[Value]:
                 "SG0202",
                 "BatchNormalization without training_mode=1 has one output, the model reads more",
                 why="the other outputs are statistics of training",
-                supported="more outputs with training_mode=1 (operator set 14 and later)",
+                supported="one output; more only with training_mode=1, since operator set 14",
                 help="export the model for inference",
             )
         return node.apply(BatchNormalization(epsilon), x, *parameters)

@@ -38,7 +38,8 @@ def affine_grid(node: OnnxNode) -> Value:
         raise ShadergenError(
             "SG0105",
             f"size {list(size)} does not fit theta of shape {list(theta.shape)}",
-            supported=f"4 or 5 numbers above 0, the first {theta.shape[0]} (the batch of theta)",
+            supported="4 or 5 numbers above 0; "
+            f"the first is {theta.shape[0]}, the batch size of theta",
         )
     return node.apply(AffineGrid(size[2:], node.choice("align_corners", (0, 1)) == 1), theta)
 
