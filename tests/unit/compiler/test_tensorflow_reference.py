@@ -296,7 +296,7 @@ def test_outputs_of_other_names_are_not_paired(tmp_path, tensorflow):
     reference, note = chosen(saved(tmp_path / "a-c.h5", outputs=("a", "b")))
     assert reference.name == "numpy"
     assert note.endswith(
-        "the outputs are called a, c in TensorFlow but a, b in the build: their order is ambiguous"
+        "the outputs are called a, c in TensorFlow but a, b in the build, so they cannot be matched"
     )
 
 

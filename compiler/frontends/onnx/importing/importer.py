@@ -40,10 +40,10 @@ from ..read.types import STRING, type_name
 from ..read.weights import read_sparse, read_tensor
 from ..shapes.declared import DeclaredShapes
 from ..shapes.discontinuities import refuse_discontinuities
-from ..shapes.image_axes import image_axes
 from ..shapes.inputs import read_input
 from .fixed_inputs import fixed_input
 from .functions import arguments, schema_function
+from .image_axes import image_axes
 from .scope import Scope, Subgraph
 
 if TYPE_CHECKING:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .....ir.types import MAP_RANK
+from ..ops.activation import ACTIVATION_OPERATORS
+from ..ops.elementwise import ELEMENTWISE
+from ..ops.pooling import POOLING
 from ..read.graph_body import plain_domain
 
 if TYPE_CHECKING:
@@ -20,23 +23,20 @@ if TYPE_CHECKING:
 
     Axes = tuple[int, ...]
 
-# fmt: off
 # operators of maps N, C, H, W, by their first operand
-SPATIAL = frozenset({
-    "AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DeformConv",
-    "DepthToSpace", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample",
-    "GroupNormalization", "InstanceNormalization", "LRN", "LpPool", "MaxPool", "QLinearConv",
-    "SpaceToDepth", "Upsample",
-})
+SPATIAL = frozenset((
+    *POOLING,
+    *("BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DepthToSpace"),
+    *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "QLinearConv"),
+    *("SpaceToDepth", "Upsample"),
+))  # fmt: skip
 # operators that leave every axis where it is
-IN_PLACE = frozenset({
-    "Abs", "Add", "Cast", "CastLike", "Ceil", "Clip", "Concat", "DequantizeLinear", "Div",
-    "Dropout", "Elu", "Exp", "Floor", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log",
-    "Max", "Min", "Mul", "Neg", "PRelu", "Pad", "Pow", "QuantizeLinear", "Reciprocal", "Relu",
-    "Resize", "Round", "Selu", "Sigmoid", "Sign", "Slice", "Softplus", "Split", "Sqrt", "Sub",
-    "Sum", "Tanh", "ThresholdedRelu", "Where",
-})
-# fmt: on
+IN_PLACE = frozenset((
+    *ACTIVATION_OPERATORS,
+    *ELEMENTWISE,
+    *("Cast", "CastLike", "Concat", "DequantizeLinear", "Dropout", "Identity", "Pad"),
+    *("QuantizeLinear", "Resize", "Slice", "Split"),
+))  # fmt: skip
 LAST: dict[tuple[int, ...], tuple[int, int]] = {  # what transposes alone suggest
     (0, 3, 1, 2): (1, 2),
     (0, 2, 3, 1): (2, 3),
