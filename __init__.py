@@ -17,9 +17,14 @@ from .errors import InternalError, ShadergenError
 
 if TYPE_CHECKING:
     from .compiler.face import compile_model, load, run, verify
+    from .compiler.session import Session
 
 __version__ = "0.1.0"
-__all__ = ["InternalError", "ShadergenError", "compile_model", "load", "run", "verify"]
+__all__ = ["InternalError", "Session", "ShadergenError", "compile_model", "load", "run", "verify"]
+MODULES = {  # which define the names that load on first use
+    "Session": ".compiler.session",
+    **dict.fromkeys(("compile_model", "load", "run", "verify"), ".compiler.face"),
+}
 
 
 def __dir__() -> list[str]:
@@ -27,6 +32,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("compile_model", "load", "run", "verify"):
-        return getattr(import_module(".compiler.face", __name__), name)
+    if name in MODULES:
+        return getattr(import_module(MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

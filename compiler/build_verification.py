@@ -65,8 +65,7 @@ def verify_build(
         ShadergenError: SG01xx to SG03xx for the model, SG05xx for the build, SG06xx where it cannot
             run, SG0605 if its inputs or outputs are not the model's, SG0702 for the reference.
     """
-    session = Session(folder, runtime, adapter, alone=True)
-    try:
+    with Session(folder, runtime, adapter, alone=True) as session:
         build, fed, note = session.build, None, ""
         if source is not None:
             build, fed, note = read_inputs(build, source)
@@ -98,8 +97,6 @@ def verify_build(
             len(session.running.passes),
             tuple(errors),
         )
-    finally:
-        session.close()
 
 
 def _imported(model: Path, options: Options, build: Build, folder: Path) -> Graph:

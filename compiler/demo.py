@@ -91,13 +91,12 @@ def demonstrate(
     compile_seconds = time.perf_counter() - start
 
     progress("running the shaders")
-    session = Session(build, context.runtime, adapter)
-    start = time.perf_counter()
-    network = session(half)
-    first = time.perf_counter()
-    session(half)
-    second = time.perf_counter()
-    session.close()
+    with Session(build, context.runtime, adapter) as session:
+        start = time.perf_counter()
+        network = session(half)
+        first = time.perf_counter()
+        session(half)
+        second = time.perf_counter()
 
     named = {
         "half": half,

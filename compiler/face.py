@@ -104,7 +104,7 @@ def run(
     adapter: str = "",
     **named: Any,
 ) -> Any:
-    """Run a build once; to run it often, call what :func:`compile_model` returns.
+    """Run a build once; to run it often, keep a :class:`.session.Session`.
 
     Args:
         build: a build's folder, or a compiled model.
@@ -122,11 +122,8 @@ def run(
     from .session import Session
 
     folder = build.build if isinstance(build, CompiledModel) else Path(build)
-    session = Session(folder, runtime=runtime, adapter=adapter)
-    try:
+    with Session(folder, runtime=runtime, adapter=adapter) as session:
         return session(*inputs, **named)
-    finally:
-        session.close()
 
 
 def load(
@@ -135,7 +132,7 @@ def load(
     device: DeviceInfo | WebGpuDeviceInfo | None = None,
     variant: str | None = None,
 ) -> Build:
-    """Read a build folder for the Python runtimes.
+    """Read a build folder for the Python runtimes; :class:`.session.Session` runs one by itself.
 
     Args:
         build: the folder.

@@ -88,11 +88,8 @@ def run_file(
     Raises:
         ShadergenError: SG01xx, SG0301, SG05xx, SG06xx.
     """
-    session = Session(folder, runtime, adapter, variant, alone=True)
-    try:
+    with Session(folder, runtime, adapter, variant, alone=True) as session:
         return _run(session, source, output, settings or Settings(), progress)
-    finally:
-        session.close()
 
 
 def _run(

@@ -77,9 +77,10 @@ class Times:
 
 
 class Session:
-    """A build, ready to run. GPU objects are made at the first call, and kept for the next ones.
+    """A build, ready to run: ``session = Session("build")``, then ``session(image)``.
 
-    Any thread may call it; calls of all sessions take turns.
+    The first call makes the GPU objects, which later calls use. Any thread may call it; calls of
+    all sessions take turns.
 
     Args:
         folder: the build's.
@@ -95,13 +96,13 @@ class Session:
 
     def __init__(
         self,
-        folder: Path,
+        folder: str | Path,
         runtime: str = "auto",
         adapter: str = "",
         variant: str | None = None,
         alone: bool = False,
     ) -> None:
-        self.build = load(folder, variant=variant or None)
+        self.build = load(Path(folder), variant=variant or None)
         self.times = Times(0, 0)
         possible = runtimes_of(self.build)
         if variant == GENERIC:
@@ -192,6 +193,12 @@ class Session:
 
     def _turn(self) -> AbstractContextManager[None]:
         return _used(self.context)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Free the GPU objects; the next call makes them again."""

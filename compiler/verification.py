@@ -116,11 +116,8 @@ def run_build(
     Raises:
         ShadergenError: SG05xx, SG06xx.
     """
-    session = Session(folder, adapter=adapter, variant=variant or GENERIC, alone=True)
-    try:
+    with Session(folder, "auto", adapter, variant or GENERIC, alone=True) as session:
         return session.run(inputs), session.renderer
-    finally:
-        session.close()
 
 
 def verify_model(

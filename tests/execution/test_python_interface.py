@@ -104,6 +104,9 @@ def test_builds_are_saved(build, upscaler, image, tmp_path):
     build.save(tmp_path / "saved")
     result = shadergen.run(tmp_path / "saved", image)
     np.testing.assert_allclose(result, expected(upscaler, image), atol=1e-6)
+    with shadergen.Session(str(tmp_path / "saved")) as session:
+        for x in (image, 1 - image):
+            np.testing.assert_allclose(session(x), expected(upscaler, x), atol=1e-6)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     assert "SG0501" in refusal(build.save, tmp_path / "mine")
@@ -617,7 +620,8 @@ def test_a_size_other_than_the_examples_is_refused(upscaler, image, size):
     text = refusal(call)
     assert "12x20 is not the example's size" in text
     assert "example of 'image', 1x3x24x40" in text
-    assert 'give an example of that size; or input_size="dynamic"' in text
+    assert "pass an example of size " in text
+    assert '; or input_size="dynamic" for all sizes' in text
     assert "/" not in text
 
 

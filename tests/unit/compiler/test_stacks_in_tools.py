@@ -113,6 +113,6 @@ def test_channels_that_a_texture_cannot_hold_are_refused(
             texture["stacked"] = channels
     del schedule["sha256"]
     path.write_text(json.dumps(schedule))
-    with pytest.raises(ShadergenError, match=f"planes of {channels} channels") as refused:
+    with pytest.raises(ShadergenError, match="stacked planes") as refused:
         view_build(tmp_path / "build")
     assert refused.value.code == "SG0503"
