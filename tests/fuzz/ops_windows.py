@@ -83,14 +83,20 @@ def transposed_convolution(net: Net) -> str:
     return str(net("ConvTranspose", *operands, group=None if groups == 1 else groups, **shape))
 
 
+def pool_window(net: Net, x: str) -> dict[str, Any]:
+    """Return a window for which onnxruntime pads as ONNX says."""
+    shape = window(net, x)
+    if shape.get("auto_pad", "").startswith("SAME"):
+        shape.pop("dilations", None)  # which onnxruntime leaves out of the padding
+    return shape
+
+
 @operator("MaxPool", "AveragePool", "LpPool", weight=4, dynamic=True)
 def pool(net: Net) -> str:
     draw = net.draw
     name = draw.weighted(("MaxPool", "AveragePool", "LpPool"), (4, 4, 1))
     x = net.pick(rank=(4, 4, 4, 3, 5))
-    shape = window(net, x)
-    if shape.get("auto_pad", "").startswith("SAME"):
-        shape.pop("dilations", None)  # which onnxruntime leaves out of the padding
+    shape = pool_window(net, x)
     if draw.chance(0.35):
         shape["ceil_mode"] = 1
     if name == "AveragePool" and draw.chance(0.5):
@@ -121,7 +127,7 @@ def deformed(net: Net) -> str:
 @operator("MaxPool with indices", weight=0.3)
 def pool_indices(net: Net) -> tuple[str, ...]:
     x = net.pick(rank=4)
-    shape = window(net, x)
+    shape = pool_window(net, x)
     return tuple(net("MaxPool", x, outputs=2, storage_order=net.draw.one(0, 1), **shape))
 
 
