@@ -229,8 +229,10 @@ def within_range(samples: Samples, target: Target, given: tuple[float, float] | 
             if given and found.union(allowed) != allowed:
                 raise ShadergenError(
                     "SG0605",
-                    f"input '{i.name}' holds {found.low:g} to {found.high:g} in --calibrate",
-                    why=f"--input-range says {allowed.low:g} to {allowed.high:g}",
+                    f"the values of input '{i.name}' in --calibrate exceed --input-range",
+                    why=f"they are {found.low:g} to {found.high:g}, the range is "
+                    f"{allowed.low:g} to {allowed.high:g}",
+                    help="widen --input-range, or scale the data",
                 )
             seen = seen.union(found)
     if seen != allowed:

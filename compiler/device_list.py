@@ -58,7 +58,11 @@ def device_names(text: str) -> list[str]:
     """
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and not all(names):
-        raise _refusal(text, "it has an empty name", "profiles with commas between them")
+        raise _refusal(
+            text,
+            "a name in the list is empty",
+            "names of profiles with commas between: gles30,webgpu",
+        )
     labels = [variant_name(name).lower() for name in names]  # as some file systems compare names
     for label in labels:
         if labels.count(label) > 1:
@@ -67,7 +71,7 @@ def device_names(text: str) -> list[str]:
 
 
 def _refusal(text: str, why: str, supported: str, help: str = "") -> ShadergenError:
-    what = f"--device {text} is not supported"
+    what = f"--device '{text}' is not supported"
     return ShadergenError("SG0301", what, why=why, supported=supported, help=help)
 
 

@@ -173,8 +173,7 @@ class Options:
             help = "sums of 8-bit weights exceed 16-bit floats"
             raise invalid("weight_format", "int8", supported, help)
         if self.calibrate is not None and self.precision != "auto":
-            help = "only --precision auto uses calibration"
-            raise invalid("calibrate", self.calibrate, "with --precision auto", help)
+            raise ShadergenError("SG0301", "--calibrate needs --precision auto")
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if profile.webgl and glsl != profile.glsl:

@@ -104,7 +104,7 @@ def for_user_shader(options: Options) -> Options:
             "SG0301",
             f"--input-size {text} is not supported with --target mpv",
             why="videos have any size",
-            help="omit --input-size, or choose kernels for one size with --input-size dynamic:HxW",
+            help="omit --input-size; --input-size dynamic:HxW makes pictures of this size fastest",
         )
     if options.winograd not in WINOGRAD:
         raise ShadergenError(

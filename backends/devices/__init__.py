@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ...errors import ShadergenError, did_you_mean, reason
 from ...passes.placement.target import Fetch, GlslVersion, Limits, Products, Wgsl
@@ -21,6 +21,9 @@ from ...records import replace
 from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, WEBGPU, Device
 from .software import SOFTWARE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 # Mesa's compilers for Intel and others move a constant bias to the end of a chain of multiply-adds
 # and execute the chain after the last load. All texels of a layer then live at once, and spill.
@@ -80,16 +83,10 @@ def _read(path: Path) -> Device:
         wgsl, fetch = found.get("wgsl"), found["fetch"]
         glsl = 300 if wgsl else int(found["glsl"])
         renderer = str(found.get("renderer", ""))
-        if wgsl is not None and (wgsl not in get_args(Wgsl) or fetch not in WGSL_FETCHES):
-            raise ValueError(
-                f"wgsl is {wgsl!r}, must be core or f16; "
-                f"fetch is {fetch!r}, must be texel or sample"
-            )
-        if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
-            raise ValueError(
-                f"glsl is {glsl}, must be 300, 310 or 320; "
-                f"fetch is {fetch!r}, must be texel, sample, image or image-zero"
-            )
+        if wgsl is not None:
+            _one_of("wgsl", wgsl, get_args(Wgsl))
+        _one_of("glsl", glsl, get_args(GlslVersion))
+        _one_of("fetch", fetch, WGSL_FETCHES if wgsl else get_args(Fetch))
     except OSError as error:
         raise ShadergenError(
             "SG0301", f"cannot read the device profile '{path}'", why=reason(error), help=SAVED
@@ -126,6 +123,11 @@ def _read(path: Path) -> Device:
     )
 
 
+def _one_of(name: str, value: Any, values: Collection[Any]) -> None:
+    if value not in values:
+        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(map(str, values))}")
+
+
 def _wrong(error: Exception) -> str:
     """Explain an error in a profile in the file's terms, not Python's."""
     if isinstance(error, KeyError):
@@ -133,7 +135,7 @@ def _wrong(error: Exception) -> str:
     if isinstance(error, (json.JSONDecodeError, RecursionError, UnicodeDecodeError)):
         return "it is not JSON"
     if isinstance(error, TypeError):
-        return "it is not a JSON object with glsl or wgsl, fetch and limits"
+        return "a profile is a JSON object with fetch, limits, and either glsl or wgsl"
     return reason(error)
 
 

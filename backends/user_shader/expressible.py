@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TABLES = {"rgba32f": np.float32, "rgba16f": np.float16}  # textures of constants, by format
 LARGEST_TABLE = 8192  # texels along a side, which players' GPUs have
-LUMA_OPTION = "networks of chroma may also read luma, twice as high and wide: --luma NAME"
+LUMA_OPTION = "if input NAME is luma of twice the size of the chroma, add --luma NAME"
 FIX_INPUTS = "fix the other inputs with --input-value NAME=..."
 
 
@@ -79,7 +79,8 @@ def check_graph(graph: Graph, luma: str | None) -> None:
         raise ShadergenError(
             "SG0405",
             f"output '{output.name}' is not a picture",
-            why=f"its shape is {_shape(shape)}, pictures have dynamic height and width",
+            why=f"its shape is {_shape(shape)}; the output of a user shader needs dynamic height "
+            "and width",
             help="export the model with dynamic height and width"
             if len(shape) == MAP_RANK and min(shape[2:]) > 1
             else "end the network at a picture with --outputs NAME",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    short_help="Double a photograph with a network that comes with shadergen.",
+    short_help="Enlarge a photograph two times with a network that comes with shadergen.",
     epilog="Example: [bold]shadergen demo[/bold]",
 )
 @click.option(
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 @runtime_options("auto: the first one that runs here; the network is compiled for it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; open nothing.")
 def demo(output: Path, no_open: bool, runtime: str, adapter: str, as_json: bool) -> None:
-    """Double a photograph with a trained network that comes with shadergen.
+    """Enlarge a photograph two times with a trained network that comes with shadergen.
 
-    The photograph is halved, then doubled by bicubic interpolation and by the network's shaders.
+    The photograph is reduced to half its size, then enlarged by bicubic interpolation and by the
+    network's shaders.
     """
     from ..demo import demonstrate
 

@@ -25,15 +25,15 @@ from .output import echo, new_table, print_json, print_table
     help="Write the limits of the installed GL, or of WebGPU, as a device profile.",
 )
 @runtime_options(
-    "auto: both; --save then writes the limits of OpenGL ES, or without it those of WebGPU.",
+    "auto: both; --save then writes the limits of OpenGL ES or, if it is not installed, of WebGPU.",
     "Examine only OpenGL ES (gles) or WebGPU (webgpu).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(save: Path | None, runtime: str, adapter: str, as_json: bool) -> None:
     """Show this machine's packages, glslang, OpenGL ES, and WebGPU's adapters, with their limits.
 
-    For each WebGPU adapter, it shows the device profiles whose builds run there, and what is
-    missing for the others.
+    For each WebGPU adapter, it lists the device profiles whose builds run there, and for the other
+    profiles the missing limits and features.
     """
     from ..doctor import examine, save_profile
 
@@ -64,8 +64,8 @@ def doctor(save: Path | None, runtime: str, adapter: str, as_json: bool) -> None
 def ops(pattern: str, as_json: bool) -> None:
     """List the implemented operators, layers and functions, or those whose name contains NAME.
 
-    NAME may be a name of ONNX, Keras or PyTorch, or of a function in formulas. Case and underscores
-    do not matter.
+    NAME may come from ONNX, Keras or PyTorch, or be a function for the formulas of --define. Case
+    and underscores do not matter.
     """
     from ..vocabulary import matching
 

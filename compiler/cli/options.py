@@ -40,12 +40,14 @@ luma_option = click.option(
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation."""
-    return _with_options(command, True, USES_TIMES, None, "one build with variants", True)
+    return _with_options(
+        command, True, USES_TIMES, None, "make one build with a variant for each", True
+    )
 
 
 def verify_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation without --target."""
-    return _with_options(command, True, USES_TIMES, None, "one build with variants")
+    return _with_options(command, True, USES_TIMES, None, "make one build with a variant for each")
 
 
 def view_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,7 +62,7 @@ def inspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "gles30",
         USES_TIMES,
         None,
-        "a comparison of builds",
+        "are compared",
         True,
     )
 
@@ -78,11 +80,11 @@ def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _device_help(several: str, user_shaders: bool) -> str:
-    text = f"Profile of the GPU{f'; a list with commas: {several}' if several else ''}. A class of "
-    text += (
-        "GPUs (gles30, webgl2-min, gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, "
-        "nvidia ...; shadergen doctor names the installed GPU's family), or a file from "
-        "shadergen doctor --save."
+    lists = f"; several, with commas between, {several}" if several else ""
+    text = (
+        f"Profile of the GPU{lists}. A class of GPUs (gles30, webgl2-min, gles31-mobile ...), a "
+        "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; shadergen doctor names the "
+        "installed GPU's family), or a file from shadergen doctor --save."
     )
     if user_shaders:
         text += (
@@ -116,7 +118,7 @@ def _with_options(
             "input_size",
             metavar="HxW",
             multiple=True,
-            help="Size of an input without one in the model: HxW, the whole shape, or 'dynamic'. "
+            help="Input size, if the model does not fix it: HxW, the whole shape, or 'dynamic'. "
             "NAME=HxW,NAME=HxW for several inputs. 'dynamic' makes one build for all sizes; "
             "'dynamic:HxW' also sets its initial size.",
         ),

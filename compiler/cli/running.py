@@ -73,8 +73,8 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
     "--overlap",
     type=click.IntRange(min=0),
     metavar="PIXELS",
-    help="Let tiles overlap by so many pixels and blend them: the result is approximate. By "
-    "default, the overlap is large enough for the result of a run without tiles.",
+    help="Let tiles overlap by so many pixels and blend them: the result is approximate. The "
+    "default overlap gives the same result as a run without tiles.",
 )
 @click.option(
     "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."
@@ -97,9 +97,10 @@ def run(
 ) -> None:
     """Run BUILD on INPUT: a picture, a folder of pictures, a video, or arrays.
 
-    Pictures and videos may have any size if the network allows tiles. Segmentations are drawn in
-    colours; classes of pictures are printed. Arrays are an .npz with arrays named after the inputs,
-    or one .npy, in the model's shape and axis order. A 1-channel network gets a picture's luma.
+    Pictures and videos may have any size if the network allows tiles. A segmentation network's
+    result is drawn in colours, a classifier's classes are printed. Arrays are an .npz with arrays
+    named after the inputs, or one .npy, in the model's shape and axis order. A 1-channel network
+    gets a picture's luma.
 
     BUILD may also be a user shader (.glsl), which FFmpeg's libplacebo filter runs.
     """
@@ -211,8 +212,8 @@ def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
     if input.is_dir() or {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
         raise ShadergenError(
             "SG0605",
-            f"a user shader cannot turn '{input}' into '{output}'",
-            supported="a picture, or a video",
+            f"a user shader runs on a picture or a video, not from '{input}' to '{output}'",
+            supported="a file of a picture or video, and a file for the result",
         )
     if input.suffix.lower() in VIDEOS:
         with progress_bar() as progress:

@@ -42,7 +42,7 @@ def tune(
 
     For each layer, the candidates with the best predictions run in turns, and their times are added
     to the --tuning file. Equal layers, and layers in the file, are not measured again. Without
-    --device, the profile is that of the installed GPU on OpenGL ES, and webgpu on WebGPU.
+    --device, the profile is the installed GPU's on OpenGL ES, and "webgpu" on WebGPU.
     """
     from ..tuning.session import tune_model
     from ..tuning.trials import Settings

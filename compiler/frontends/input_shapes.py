@@ -121,7 +121,7 @@ def resolve_shape(
             "SG0204",
             f"input '{name}' has an undeclared size",
             where=where,
-            why="a build needs a number for each size; only height and width may be dynamic",
+            why="each size must be a number, except that height and width may be dynamic",
             help=_ways_to_say(
                 "" if alone else f"{name}=",
                 resolved,

@@ -63,7 +63,7 @@ def check_comparison(source: Path, result: Path | None, output: Path) -> None:
         ShadergenError: SG0301, SG0501, SG0605.
     """
     if result is None:
-        raise ShadergenError("SG0301", "--compare needs a result", help="name its file with -o")
+        raise ShadergenError("SG0301", "--compare also needs -o, the file of the result")
     for path, what in ((source, "INPUT"), (result, "the result")):
         if path.is_dir() or path.suffix.lower() not in SUFFIXES:
             raise ShadergenError(
@@ -82,7 +82,9 @@ def check_comparison(source: Path, result: Path | None, output: Path) -> None:
         raise ShadergenError("SG0501", f"'{output.parent}' is not a folder")
     if output.absolute() in (source.absolute(), result.absolute()):
         raise ShadergenError(
-            "SG0501", f"--compare would replace '{output}'", help="name another file"
+            "SG0501",
+            f"--compare names '{output}', which is the input or the result",
+            help="name another file with --compare",
         )
 
 

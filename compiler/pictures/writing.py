@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import numpy as np
 
 from ...errors import ShadergenError, reason
-from ...number_texts import bytes_text
 from .. import extras
 from .png import PngWriter
 from .tiff import TiffWriter
@@ -114,7 +113,7 @@ def check_format(path: Path, size: tuple[int, int], channels: int, bits: int) ->
         raise ShadergenError(
             "SG0605",
             f"'{path}' cannot hold {size[0]}x{size[1]} pixels of {stored * bits} bits",
-            why=f"a TIFF file holds at most 4 GiB, and the picture has {bytes_text(total)}",
+            why=f"its {total} bytes are more than a TIFF file holds ({TIFF_BYTES})",
             help="name a .png file",
         )
     if suffix == ".avif":

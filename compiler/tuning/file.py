@@ -111,7 +111,7 @@ def read_tuning(path: Path) -> Tuning:
             "SG0305",
             f"'{path}' is not a tuning file of this version",
             why="it is not JSON" if no_json else reason(error),
-            help="shadergen tune MODEL --tuning FILE creates one; delete this file or name another",
+            help="name another file, or delete this one and run shadergen tune MODEL --tuning FILE",
         ) from None
 
 
@@ -159,7 +159,7 @@ def _choice(entry: Any) -> tuple[Choice, float]:
     if time is None:
         return choice, WRONG
     if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time <= LONGEST:
-        raise ValueError(f"nanoseconds {time!r}")
+        raise ValueError(f"nanoseconds is {time!r}, not a number from 0 to {LONGEST:g}")
     return choice, float(time)
 
 
@@ -172,7 +172,11 @@ def _expect(value: Any, kind: type, what: str) -> Any:
 def _members(data: dict[str, Any], names: set[str], what: str) -> None:
     if set(data) != names:
         wrong = [f"lacks {few(sorted(names - set(data)))}"] if names - set(data) else []
-        wrong += [f"has unknown {few(sorted(set(data) - names))}"] if set(data) - names else []
+        wrong += (
+            [f"has the unknown member {few(sorted(set(data) - names))}"]
+            if set(data) - names
+            else []
+        )
         raise ValueError(f"{what} {' and '.join(wrong)}")
 
 

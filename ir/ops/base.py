@@ -103,8 +103,9 @@ class Op:
 
 
 def shape_text(shape: Iterable[int]) -> str:
-    """Return a shape as text: ``1x3x90x160``."""
-    return "x".join(map(str, shape)) or "scalar"
+    """Return a shape as text: ``1x3x90x160``, ``1x3x(height / 2)x160``."""
+    sizes = map(str, shape)
+    return "x".join(f"({size})" if " " in size else size for size in sizes) or "scalar"
 
 
 def unlike_text(shapes: Iterable[Iterable[int]], axis: int) -> str:

@@ -87,7 +87,8 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
     room = texture.width * texture.height * texture.layers
     if not texture.is_planes and needed > room:
         refuse(
-            f"{texture.batch} rows of {texture.channels} need {needed} texels, not {room}",
+            f"{texture.batch} rows of {texture.channels} values need {needed} texels, the texture "
+            f"has {room}",
             f"{member}.batch",
         )
     if texture.is_planes and needed != texture.layers:
@@ -134,7 +135,7 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
                 f"{member}.shape",
             )
     elif is_signed:
-        refuse(f"the encoding {port.encoding} needs planes", f"{member}.encoding")
+        refuse(f"the encoding {port.encoding} needs a channel-packed texture", f"{member}.encoding")
     else:
         row = shape[rank - 1] if rank > 0 else 1
         if row != texture.channels or prod(shape) != texture.batch * texture.channels:

@@ -70,7 +70,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
   const needed = texture.batch * (Math.floor(((texture.channels + LANES) - 1) / LANES));
   const room = (texture.width * texture.height) * texture.layers;
   if (!(texture.packing === "planes") && (needed > room)) {
-    refuse(`${texture.batch} rows of ${texture.channels} need ${needed} texels, not ${room}`, `${member}.batch`);
+    refuse(`${texture.batch} rows of ${texture.channels} values need ${needed} texels, the texture has ${room}`, `${member}.batch`);
   }
   if ((texture.packing === "planes") && (needed !== texture.layers)) {
     refuse(`${texture.batch} x ${texture.channels} channels take ${needed} layers, not ${texture.layers}`, `${member}.layers`);
@@ -113,7 +113,7 @@ function checkPort(port, texture, member) {
       refuse(`the shape has N, C, H, W = ${n}, ${c}, ${h}, ${w}; the texture has ${texture.batch}, ${texture.channels}, ${texture.height}, ${texture.width}`, `${member}.shape`);
     }
   } else if (isSigned) {
-    refuse(`the encoding ${port.encoding} needs planes`, `${member}.encoding`);
+    refuse(`the encoding ${port.encoding} needs a channel-packed texture`, `${member}.encoding`);
   } else {
     const row = (rank > 0) ? shape[rank - 1] : 1;
     if ((row !== texture.channels) || (prod(shape) !== (texture.batch * texture.channels))) {

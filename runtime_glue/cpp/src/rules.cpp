@@ -96,7 +96,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
     const auto needed = texture.batch * (((texture.channels + lanes) - 1) / lanes);
     const auto room = (texture.width * texture.height) * texture.layers;
     if (!texture.is_planes && (needed > room)) {
-        return refuse(error, "{} rows of {} need {} texels, not {}", {texture.batch, texture.channels, needed, room}, member, "batch");
+        return refuse(error, "{} rows of {} values need {} texels, the texture has {}", {texture.batch, texture.channels, needed, room}, member, "batch");
     }
     if (texture.is_planes && (needed != texture.layers)) {
         return refuse(error, "{} x {} channels take {} layers, not {}", {texture.batch, texture.channels, needed, texture.layers}, member, "layers");
@@ -142,7 +142,7 @@ bool check_port(const Port& port, const Texture& texture, const Place& member, E
             return refuse(error, "the shape has N, C, H, W = {}, {}, {}, {}; the texture has {}, {}, {}, {}", {n, c, h, w, texture.batch, texture.channels, texture.height, texture.width}, member, "shape");
         }
     } else if (is_signed) {
-        return refuse(error, "the encoding {} needs planes", {name_of(port.encoding)}, member, "encoding");
+        return refuse(error, "the encoding {} needs a channel-packed texture", {name_of(port.encoding)}, member, "encoding");
     } else {
         const auto row = (rank > 0) ? shape[rank - 1] : 1;
         if ((row != texture.channels) || (prod(shape) != (texture.batch * texture.channels))) {

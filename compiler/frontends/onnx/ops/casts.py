@@ -115,7 +115,7 @@ def bit_cast(node: OnnxNode) -> Item:
             f"BitCast from {source} to {type_name(to)} is not implemented",
             why="tensors are stored as float32, which does not keep the bit patterns of "
             "other types",
-            supported=", ".join(" and ".join(sorted(pair)) for pair in SAME_BITS),
+            supported="between " + ", or ".join(" and ".join(sorted(pair)) for pair in SAME_BITS),
         )
     return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
 

@@ -192,7 +192,7 @@ def _check_names(
                     "SG0105",
                     f"'{name}' is used before it is computed",
                     where=where,
-                    why="the nodes of an ONNX graph are sorted, operands first",
+                    why="in an ONNX graph, each node comes after the nodes that compute its inputs",
                 )
             raise ShadergenError(
                 "SG0105",

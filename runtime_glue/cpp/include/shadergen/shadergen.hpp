@@ -122,7 +122,9 @@ struct PortInfo {
     bool is_array = false;     // one array texture; otherwise `textures` 2D textures
     bool is_external = false;  // one external texture, of any size
     int width = 0, height = 0, layers = 0, textures = 0;
-    std::string format;  // rgba8, r32f, ...
+    // The format of the runtime's own texture: rgba8, r32f, ... Yours may have another, except for an
+    // output that a compute shader stores.
+    std::string format;
     std::uint32_t gl_format = 0;  // the same for glTexStorage2D: GL_RGBA8, GL_R32F, ...
 };
 
