@@ -97,10 +97,9 @@ def run(
 ) -> None:
     """Run BUILD on INPUT: a picture, a folder of pictures, a video, or arrays.
 
-    Pictures and videos may have any size if the network allows tiles. A segmentation network's
-    result is drawn in colours, a classifier's classes are printed. Arrays are an .npz with arrays
-    named after the inputs, or one .npy, in the model's shape and axis order. A 1-channel network
-    gets a picture's luma.
+    Pictures and videos may have any size if the network allows tiles. Segmentations are drawn in
+    colours; a classifier's classes are printed. Arrays are an .npz with arrays named after the
+    inputs, or one .npy, in the model's shape and axis order. A 1-channel network gets luma.
 
     BUILD may also be a user shader (.glsl), which FFmpeg's libplacebo filter runs.
     """

@@ -73,14 +73,14 @@ def test_transparent_grey_and_deep_pictures_are_shown_on_white(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("source", "result", "output", "says"),
     [
-        ("a.png", None, "c.png", "--compare needs a result"),
+        ("a.png", None, "c.png", "--compare also needs -o"),
         (".", "out", "c.png", "INPUT is '"),
         ("clip.mp4", "out.mp4", "c.png", "clip.mp4'"),
         ("a.png", "b.npz", "c.png", "the result is '"),
         ("a.png", "b.png", "c.npz", "c.npz' is not supported"),
         ("a.png", "b.png", "no/c.png", "no' is not a folder"),
-        ("a.png", "b.png", "a.png", "--compare would replace"),
-        ("a.png", "b.png", "b.png", "--compare would replace"),
+        ("a.png", "b.png", "a.png", "--compare names "),
+        ("a.png", "b.png", "b.png", "--compare names "),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_the_work(

@@ -154,7 +154,7 @@ def test_rows_of_layers_add_up_to_the_frame_and_say_where_a_layer_is_fused():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--device", "nvidia,"), "it has an empty name"),
+        (("--device", "nvidia,"), "a name in the list is empty"),
         (("--device", "nvidia,nvidia"), "name each device once"),
         (("--device", "nvidia,gles30", "--variant", "nvidia"), "--variant needs a single --device"),
     ],

@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "  --> model.onnx: node y (BitCast), inputs 1x3x6x5\n"
         "  = why: tensors are stored as float32, which does not keep the bit patterns of "
         "other types\n"
-        "  = supported: int8 and uint8, int16 and uint16, bool and uint8",
+        "  = supported: between int8 and uint8, or int16 and uint16, or bool and uint8",
     ),
     "text in": (
         changed(lambda p: setattr(p.graph.input[0].type.tensor_type, "elem_type", 8), node("Abs")),

@@ -179,7 +179,7 @@ def test_mistakes_are_refused(played):
     texture = make_texture(runner._wgpu, runner._device, small, small.layers)
     with pytest.raises(ShadergenError, match=r"the texture has size 1x[\s\S]*or resize\(\)"):
         runner.bind_input(source, texture)
-    with pytest.raises(ShadergenError, match="has no size"):
+    with pytest.raises(ShadergenError, match="has no dynamic size"):
         runner.resize(height=3)
     runner.close()
     with pytest.raises(ShadergenError, match="not initialised"):

@@ -591,7 +591,9 @@ def test_a_picture_of_fixed_size_needs_another_export():
     node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], name="only", mode="linear")
     shape, sizes = [1, 1, "h", "w"], np.array([1, 1, 32, 48])
     error = refusal(compiled, model_of([node], {"x": shape}, {"y": [None] * 4}, {"sizes": sizes}))
-    assert error.why == "its shape is 1x1x32x48, pictures have dynamic height and width"
+    assert error.why == (
+        "its shape is 1x1x32x48; the output of a user shader needs dynamic height and width"
+    )
     assert error.help == "export the model with dynamic height and width"
 
 

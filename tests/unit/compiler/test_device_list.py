@@ -40,13 +40,13 @@ def test_the_profile_without_renderers_is_the_generic_one():
         ("gles30,gles31-mobile", "gles30 and gles31-mobile are generic"),
         ("nvidia,apple", "it lacks a generic profile"),
         ("nvidia,nvidia,gles30", "two profiles are called 'nvidia'"),
-        ("nvidia,,gles30", "it has an empty name"),
-        (",", "it has an empty name"),
+        ("nvidia,,gles30", "a name in the list is empty"),
+        (",", "a name in the list is empty"),
     ],
 )
 def test_a_list_that_makes_no_sense_is_refused(devices, why):
     refused = refusal(parse_devices, devices)
-    assert (refused.code, refused.what) == ("SG0301", f"--device {devices} is not supported")
+    assert (refused.code, refused.what) == ("SG0301", f"--device '{devices}' is not supported")
     assert why in refused.why
 
 

@@ -112,6 +112,6 @@ def test_tiff_files_beyond_4_gib_are_refused_before_they_are_computed(
     path = Path("a.tif")
     check_format(path, (rows - 100, 30_000), channels, bits)
     check_format(path.with_suffix(".png"), (rows, 30_000), channels, bits)
-    with pytest.raises(ShadergenError, match="a TIFF file holds at most 4 GiB") as caught:
+    with pytest.raises(ShadergenError, match="are more than a TIFF file holds") as caught:
         check_format(path, (rows, 30_000), channels, bits)
     assert caught.value.help == "name a .png file"

@@ -254,9 +254,9 @@ def test_only_chroma_reads_luma(beside, channels, why, tmp_path):
 @pytest.mark.parametrize(
     ("name", "what", "why"),
     [
-        ("cntk_mnist.onnx", "output 'Plus214_Output_0' is not a picture", "its shape is 1x10,"),
+        ("cntk_mnist.onnx", "output 'Plus214_Output_0' is not a picture", "its shape is 1x10;"),
         ("fer2013_mini_xception.hdf5", "output 'predictions' is not a picture", "its shape is 1x7"),
-        ("mlperf_tiny_resnet8.h5", "output 'dense' is not a picture", "its shape is 1x10,"),
+        ("mlperf_tiny_resnet8.h5", "output 'dense' is not a picture", "its shape is 1x10;"),
     ],
 )
 def test_classifiers_are_refused_by_their_output(name, what, why, tmp_path):
