@@ -172,7 +172,7 @@ def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
         raise ShadergenError(
             "SG0605",
             f"one picture cannot fill {len(inputs)} inputs",
-            supported=f"an .npz with {', '.join(shapes)}, or a folder for each",
+            supported=f"an .npz with the arrays {', '.join(shapes)}, or folders with these names",
         )
     (i,) = inputs
     picture = read_picture(path)

@@ -283,8 +283,8 @@ def _attribute(value: Any, name: str) -> Any:
             f"parameter '{name}' cannot take the value of the layer's attribute '{name}'",
             why=f"the attribute is of type {type(value).__name__}",
             supported=VALUES,
-            help="give the parameter another name, so that it does not read the attribute, and a "
-            "default",
+            help="rename the parameter and give it a default: a parameter with the name of an "
+            "attribute takes its value",
         )
     return Num(float(value))
 

@@ -115,9 +115,10 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
             "SG0405",
             f"the network takes {count(picture['channels'], 'channel')} and gives "
             f"{result['channels']}",
-            why="a user shader replaces the picture by one of the same kind",
+            why="a user shader's result has as many channels as its picture",
             help="use a build, which gives any output: compile without --target mpv, then "
-            "shadergen run\nor end the network at a picture of the same kind with --outputs NAME",
+            "shadergen run\nor end the network where it has "
+            f"{count(picture['channels'], 'channel')}: --outputs NAME",
         )
     channels = int(picture["channels"])
     read = [port for port in schedule["inputs"] if port["name"] == luma]

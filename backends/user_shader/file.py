@@ -115,7 +115,7 @@ def user_shader(
         raise ShadergenError(
             "SG0301",
             f"--upscale-from {upscale_from:g} has no effect",
-            why="a network of luma and chroma runs whatever the size of the window",
+            why="a network that reads luma and chroma runs at every size of the window",
             help="omit --upscale-from",
         )
     if not larger and upscale_from != UPSCALE_FROM:

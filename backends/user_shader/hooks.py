@@ -61,7 +61,7 @@ def chosen_hook(channels: int, wanted: str | None) -> str:
     if hook not in fitting:
         known = STAGES.get(hook)
         why = (
-            f"{hook} has {count(known.channels, 'channel')}, the network {channels}"
+            f"{hook} has {count(known.channels, 'channel')}, the network has {channels}"
             if known
             else ""
         )

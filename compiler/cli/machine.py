@@ -32,8 +32,8 @@ from .output import echo, new_table, print_json, print_table
 def doctor(save: Path | None, runtime: str, adapter: str, as_json: bool) -> None:
     """Show this machine's packages, glslang, OpenGL ES, and WebGPU's adapters, with their limits.
 
-    For each WebGPU adapter, it lists the device profiles whose builds run there, and for the other
-    profiles the missing limits and features.
+    For each WebGPU adapter, it lists the device profiles that run there, and what the adapter lacks
+    for the others.
     """
     from ..doctor import examine, save_profile
 

@@ -73,8 +73,8 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
     "--overlap",
     type=click.IntRange(min=0),
     metavar="PIXELS",
-    help="Let tiles overlap by so many pixels and blend them: the result is approximate. The "
-    "default overlap gives the same result as a run without tiles.",
+    help="Overlap of tiles. By default, the result is the same as without tiles; with this option, "
+    "overlaps are blended and the result is approximate.",
 )
 @click.option(
     "--variant", metavar="NAME", help="Run this variant; by default the one for the adapter."

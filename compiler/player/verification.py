@@ -94,7 +94,7 @@ def verify_user_shader(
     plan = outline(text, (frame.shape[0], frame.shape[1]))
     if plan.channels != frame.shape[2]:
         depth = count(plan.channels, "channel")
-        raise _other(shader, f"{plan.hook} has {depth}, the model's input {frame.shape[2]}")
+        raise _other(shader, f"{plan.hook} has {depth}, the model's input has {frame.shape[2]}")
     progress("rendering in FFmpeg")
     shown = _rendered(shader, frame, plan)
     exact = frame / DEPTH
@@ -199,9 +199,9 @@ def _frame(pixels: NDArray[Any]) -> NDArray[np.uint16]:
     if not (pixels.min() >= 0 and pixels.max() <= 1):  # true for NaN, too
         raise ShadergenError(
             "SG0605",
-            f"inputs of {pixels.min():g} to {pixels.max():g} are not a picture",
-            supported="0 to 1",
-            help="omit --input-range, or scale the array",
+            f"the input's values are {pixels.min():g} to {pixels.max():g}",
+            supported="the values of pictures, 0 to 1",
+            help="omit --input-range, from which random inputs are drawn, or scale the array",
         )
     return np.rint(pixels.astype(np.float64) * DEPTH).astype("<u2")
 

@@ -32,7 +32,7 @@ from ..indexing import (
 )
 from ..nest_builder import NestBuilder
 from ..types import TensorType
-from .base import MOST_OPERANDS, Op, require, unlike_text
+from .base import MOST_OPERANDS, Op, require, shape_text, unlike_text
 
 if TYPE_CHECKING:
     from ..graph import Value
@@ -254,7 +254,7 @@ class Rearrange(Movement):
     def infer(self, x: TensorType) -> TensorType:
         require(
             prod(self.split) == x.size == prod(self.shape),
-            f"{x.size} elements do not fill {self.split} and {self.shape}",
+            f"{x.size} elements do not fill the shape {shape_text(self.shape)}",
         )
         require(
             sorted(self.axes) == list(range(len(self.split))),

@@ -119,7 +119,8 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
     rank = len(port.shape)
     if len(port.axes) != rank or any(axis >= rank for axis in port.axes):
         refuse(
-            f"the axes {listed(port.axes)} are not a permutation of the shape's", f"{member}.axes"
+            f"the axes {listed(port.axes)} do not name each axis of the shape once",
+            f"{member}.axes",
         )
     shape = logical_shape(port.shape, port.axes)
     is_signed = port.encoding == "y2rg" or port.encoding == "y2rg_half"

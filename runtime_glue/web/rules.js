@@ -99,7 +99,7 @@ function checkPorts(build, ports, member) {
 function checkPort(port, texture, member) {
   const rank = port.shape.length;
   if ((port.axes.length !== rank) || port.axes.some((axis) => axis >= rank)) {
-    refuse(`the axes ${listed(port.axes)} are not a permutation of the shape's`, `${member}.axes`);
+    refuse(`the axes ${listed(port.axes)} do not name each axis of the shape once`, `${member}.axes`);
   }
   const shape = logicalShape(port.shape, port.axes);
   const isSigned = (port.encoding === "y2rg") || (port.encoding === "y2rg_half");

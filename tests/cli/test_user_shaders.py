@@ -88,7 +88,7 @@ def test_refuses_by_name(shadergen, tmp_path):
     assert "--weights ubo is not supported with --target mpv" in ran.err
     assert "supported: --weights auto, constants, texture" in ran.err
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--hook", "MAIN")
-    assert "MAIN has 3 channels, the network 1" in ran.err
+    assert "MAIN has 3 channels, the network has 1" in ran.err
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--upscale-from", "0")
     assert "--upscale-from 0.0 is not supported" in ran.err
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--input-size", "36x64")

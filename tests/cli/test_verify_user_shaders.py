@@ -126,7 +126,7 @@ def test_other_models_and_stages_are_refused(shadergen, tmp_path, monkeypatch):
     ran = shadergen("verify", ESPCN, "--build", shader)
     assert ran.code == 2
     assert f"'{shader}' is not a user shader of this model" in ran.err
-    assert "MAIN has 3 channels, the model's input 1" in ran.err
+    assert "MAIN has 3 channels, the model's input has 1" in ran.err
     two = tmp_path / "two.onnx"
     two.write_bytes(parse_model(TWO_INPUTS).SerializeToString())
     ran = shadergen("verify", two, "--build", shader)
@@ -141,7 +141,7 @@ def test_other_models_and_stages_are_refused(shadergen, tmp_path, monkeypatch):
     ran = shadergen("verify", model, "--build", linear)
     assert "it replaces LINEAR, and FFmpeg's frames do not hold the values of LINEAR" in ran.err
     ran = shadergen("verify", model, "--build", shader, "--input-range", "-1:1")
-    assert "are not a picture" in ran.err
+    assert "the values of pictures, 0 to 1" in ran.err
     ran = shadergen("verify", model, "--build", shader, "--runtime", "gles")
     assert "--runtime is for builds" in ran.err
     ran = shadergen("verify", shader)

@@ -128,7 +128,7 @@ bool check_ports(const Schedule& build, const List<Port>& ports, const Place& me
 bool check_port(const Port& port, const Texture& texture, const Place& member, Error& error) {
     const auto rank = length(port.shape);
     if ((length(port.axes) != rank) || any(port.axes, [&](const auto& axis) { return axis >= rank; })) {
-        return refuse(error, "the axes {} are not a permutation of the shape's", {listed(port.axes)}, member, "axes");
+        return refuse(error, "the axes {} do not name each axis of the shape once", {listed(port.axes)}, member, "axes");
     }
     const auto shape = logical_shape(port.shape, port.axes);
     const auto is_signed = (port.encoding == Encoding::y2rg) || (port.encoding == Encoding::y2rg_half);

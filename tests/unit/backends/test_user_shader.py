@@ -257,7 +257,7 @@ def test_the_network_s_channels_choose_the_hook():
     assert shader_of("denoiser", hook="OUTPUT").hook == "OUTPUT"
     assert refusal(chosen_hook, 4, None).code == "SG0405"
     wrong = refusal(chosen_hook, 3, "LUMA")
-    assert wrong.why == "LUMA has 1 channel, the network 3"
+    assert wrong.why == "LUMA has 1 channel, the network has 3"
     assert wrong.supported.split(", ") == [n for n, s in STAGES.items() if s.channels == 3]
     assert "'MAIN'" in refusal(chosen_hook, 3, "MAINN").help
     assert "fixed at SCALED" in refusal(lambda: shader_of("upscaler", hook="SCALED")).why

@@ -69,7 +69,7 @@ def cut(
             raise ShadergenError(
                 "SG0301",
                 f"--inputs names '{name}', which no output needs",
-                why=f"the outputs are {', '.join(name for name, _ in ends)}",
+                why="outputs: " + ", ".join(f"'{name}'" for name, _ in ends),
             )
     return result
 

@@ -46,8 +46,8 @@ class Budget:
             raise ShadergenError(
                 "SG0401",
                 "the constants that the model computes are too large",
-                why=f"together they exceed {COMPUTED_LIMIT} elements plus "
-                f"{COMPUTED_PER_WEIGHT} times the elements of all weights",
+                why=f"all together may have {COMPUTED_LIMIT} elements, and "
+                f"{COMPUTED_PER_WEIGHT} more for each element of the weights",
             )
 
     def step(self) -> None:

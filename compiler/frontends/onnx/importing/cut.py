@@ -82,7 +82,7 @@ def cut(proto: ModelProto, request: Request) -> Part:
             raise ShadergenError(
                 "SG0301",
                 f"--inputs names '{name}', which no output needs",
-                why=f"the outputs are {', '.join(outputs)}",
+                why="outputs: " + ", ".join(f"'{name}'" for name in outputs),
             )
     wanted.difference_update(starts.values())
     part.graph.node.extend(nodes)
