@@ -63,7 +63,7 @@ def edit(change: Any) -> Any:
     [
         (lambda d: [], "the file is list, not dict"),
         (edit(lambda d: d.update(version=1)), "it is version 1"),
-        (edit(lambda d: d.update(more=1)), "the file has the unknown member more"),
+        (edit(lambda d: d.update(more=1)), "the file has unknown members: more"),
         (edit(lambda d: d.pop("renderer")), "the file lacks renderer"),
         (edit(lambda d: d.update(renderer=3)), "the renderer is int"),
         (edit(lambda d: d.update(nodes={})), "nodes is dict, not list"),
@@ -75,7 +75,7 @@ def edit(change: Any) -> Any:
         (edit(lambda d: d["nodes"][0]["choices"][0].update(planes=True)), "planes True"),
         (
             edit(lambda d: d["nodes"][0]["choices"][0].update(alias=False)),
-            "a choice has the unknown member alias",
+            "a choice has unknown members: alias",
         ),
         (
             edit(lambda d: d["nodes"][0]["choices"].append({**d["nodes"][0]["choices"][0]})),
