@@ -173,9 +173,7 @@ def _members(data: dict[str, Any], names: set[str], what: str) -> None:
     if set(data) != names:
         wrong = [f"lacks {few(sorted(names - set(data)))}"] if names - set(data) else []
         wrong += (
-            [f"has unknown members: {few(sorted(set(data) - names))}"]
-            if set(data) - names
-            else []
+            [f"has unknown members: {few(sorted(set(data) - names))}"] if set(data) - names else []
         )
         raise ValueError(f"{what} {' and '.join(wrong)}")
 
