@@ -51,8 +51,8 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
     compared.
 
     With --target mpv, show the passes of a user shader for a picture of 1080x1920; --input-size
-    dynamic:HxW sets another size. User shaders
-    are estimated for all GPUs, or for those of --device.
+    dynamic:HxW sets another size. User shaders are estimated for all GPUs, or for those of
+    --device.
 
     A BUILD takes no other options than --device, --variant and --json.
     """
