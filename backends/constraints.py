@@ -169,7 +169,9 @@ def _of_one(
     guards = {p: guard for p, guard in guards.items() if p not in aside}
     tried = Grid(int(low), int(high)).values
     seen: dict[Atom, Values] = {}
-    lets_in = {p: _lets_in(p, guard, {name: tried}, seen) for p, guard in guards.items()}
+    zeros: list[str] = []  # a division by zero, for each that was met
+    with np.errstate(divide="call", call=lambda *found: zeros.append(found[0])):
+        lets_in = {p: _lets_in(p, guard, {name: tried}, seen) for p, guard in guards.items()}
     inside = np.logical_and.reduce([tried == tried, *lets_in.values()])
     allowed = tried[inside]
     step = int(np.gcd.reduce(np.diff(allowed))) or 1
@@ -179,8 +181,11 @@ def _of_one(
     # A condition may be dropped where each value of the grid that it refuses is refused by another
     # one still kept, so where no value on the grid has it as its only refusal. Values off the grid
     # are refused by the step, whatever is kept. Counting refusals says so without comparing pairs.
+    # All are kept if one divides by zero on the grid: runtimes check them in order, and stop at the
+    # guard on the divisor, which was made before.
     refusals = sum((~let for let in lets_in.values()), start=np.zeros(tried.shape, np.int64))
-    for polynomial in sorted(guards, key=lambda f: -len(str(f))):
+    droppable = () if zeros and _divide_by_zero(guards, {name: grid.values}) else guards
+    for polynomial in sorted(droppable, key=lambda f: -len(str(f))):
         refused = ~lets_in[polynomial]
         if not (refused & on_grid & (refusals == 1)).any():  # what it refuses others refuse, too
             kept.remove(polynomial)
@@ -222,6 +227,17 @@ def _lets_in(
     return (values >= guard.low) & (values <= guard.high)
 
 
+def _divide_by_zero(polynomials: Iterable[Polynomial], at: Mapping[str, Values]) -> bool:
+    """Whether polynomials divide by zero at some of the parameters' values."""
+    try:
+        with np.errstate(divide="raise"):
+            for polynomial in polynomials:
+                _values(polynomial, at, {})
+    except FloatingPointError:
+        return True
+    return False
+
+
 def _values(polynomial: Polynomial, at: Mapping[str, Values], seen: dict[Atom, Values]) -> Values:
     """Return a polynomial's values at those of its parameters, all of one shape.
 
@@ -246,8 +262,7 @@ def _atom_values(atom: Atom, at: Mapping[str, Values], seen: dict[Atom, Values])
         return known
     left, right = _values(atom.left, at, seen), _values(atom.right, at, seen)
     if atom.sign == "/":
-        with np.errstate(divide="ignore"):  # where another guard lets no 0 in
-            found = left // right
+        found = left // right
     else:
         found = np.minimum(left, right) if atom.sign == "min" else np.maximum(left, right)
     if len(seen) >= MOST_SEEN:
@@ -350,6 +365,7 @@ def _widest(polynomial: Polynomial, guard: Guard, grids: Mapping[str, Grid]) -> 
     for _ in range(other.count.bit_length() + 1):
         middle = (least + most + 1) // 2
         at = {first: values, second: other.first + other.step * middle}
-        fits = _lets_in(polynomial, guard, at, {}) | (middle < 0)
+        with np.errstate(divide="ignore"):  # where another guard lets no 0 in
+            fits = _lets_in(polynomial, guard, at, {}) | (middle < 0)
         least, most = np.where(fits, middle, least), np.where(fits, most, middle - 1)
     return least

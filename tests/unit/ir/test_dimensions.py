@@ -224,6 +224,14 @@ def test_constraints_let_in_the_sizes_for_which_all_guards_hold(
         assert keeps_to(member, sizes) == let_in, (sizes, member)
 
 
+def test_constraints_refuse_divisors_of_0_before_they_divide():
+    """Heights 1, 2 and 4 make the divisor 0: the constraint on the divisor must refuse them."""
+    environment = ShapeEnvironment({"height": 8, "width": 12}, dict.fromkeys(DEFAULTS, (1.0, 12.0)))
+    height = dimension(environment, "height")
+    assert height % (4 % height) == 0
+    assert [h for h in range(1, 13) if holds(environment, {"height": h, "width": 1})] == [3, 8, 12]
+
+
 def test_divisors_below_0_are_solved_for():
     environment = ShapeEnvironment(DEFAULTS, dict.fromkeys(DEFAULTS, (1.0, 12.0)))
     height, width = (dimension(environment, name) for name in DEFAULTS)
