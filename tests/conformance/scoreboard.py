@@ -142,7 +142,7 @@ class Scoreboard:
             for op, counts in sorted(found.items())
             if counts
         ]
-        return table(("operator", "inputs, and in how many cases"), rows)
+        return table(("operator", "inputs, each with its number of cases"), rows)
 
     def _listed(self, *statuses: str) -> str:
         rows = [
