@@ -59,7 +59,7 @@ def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArra
         raise ShadergenError(
             "SG0605",
             f"one .npy cannot fill {len(names)} inputs",
-            supported=f"an .npz with {', '.join(names)}",
+            supported=f"an .npz with the arrays {', '.join(names)}",
         )
     missing, unknown = set(names) - set(arrays), set(arrays) - set(names)
     if missing or unknown:
@@ -67,6 +67,6 @@ def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArra
             "SG0605",
             "the arrays are not the build's inputs",
             why=f"missing: {sorted(missing) or 'none'}; unknown: {sorted(unknown) or 'none'}",
-            supported=f"an .npz with {', '.join(names)}",
+            supported=f"an .npz with the arrays {', '.join(names)}",
         )
     return arrays

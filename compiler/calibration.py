@@ -94,7 +94,7 @@ def find_samples(folder: Path, inputs: tuple[Input, ...]) -> Samples:
     except OSError as error:
         raise ShadergenError(
             "SG0301",
-            f"cannot read the folder --calibrate '{folder}'",
+            f"cannot read the folder '{folder}' of --calibrate",
             why=error.strerror or "",
         ) from None
     folders = [p for p in entries if p.is_dir()]
@@ -106,7 +106,7 @@ def find_samples(folder: Path, inputs: tuple[Input, ...]) -> Samples:
         raise ShadergenError(
             "SG0301",
             f"--calibrate '{folder}' has no pictures or arrays",
-            supported=f"files of {', '.join(SUFFIXES)}",
+            supported=", ".join(SUFFIXES),
         )
     return Samples(inputs, tuple(files))
 
@@ -160,7 +160,7 @@ def _is_sample(path: Path) -> bool:
         "SG0605",
         f"'{path}' is neither a picture nor an array file",
         supported=", ".join(SUFFIXES),
-        help="remove it from the folder",
+        help="remove the file from the folder",
     )
 
 
@@ -172,7 +172,8 @@ def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
         raise ShadergenError(
             "SG0605",
             f"one picture cannot fill {len(inputs)} inputs",
-            supported=f"an .npz with the arrays {', '.join(shapes)}, or folders with these names",
+            supported=f".npz files with arrays named {', '.join(shapes)}; or a folder named after "
+            "each input",
         )
     (i,) = inputs
     picture = read_picture(path)

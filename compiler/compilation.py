@@ -144,7 +144,7 @@ def _import(
                 error.help = LUMA_OPTION
         if error.code == "SG0207" and options.package == "mpv":
             error.help = (
-                "videos have any size: replace this layer, or end the model before this layer "
+                "videos can have any size: replace this layer, or end the model before this layer "
                 "with --outputs"
             )
         raise

@@ -283,8 +283,8 @@ def _attribute(value: Any, name: str) -> Any:
             f"parameter '{name}' cannot take the value of the layer's attribute '{name}'",
             why=f"the attribute is of type {type(value).__name__}",
             supported=VALUES,
-            help="rename the parameter and give it a default: a parameter with the name of an "
-            "attribute takes its value",
+            help=f"rename the parameter, for example to {name}_value, and give it a default; "
+            "parameters take the values of attributes of the same name",
         )
     return Num(float(value))
 
@@ -321,11 +321,11 @@ def _check_tensors(op: Op, given: int) -> None:
     open_ended = len(named) < len(taken)
     if given == len(named) or (open_ended and given > len(named)):
         return
+    name = _snake(type(op).__name__)
     raise ShadergenError(
         "SG0303",
-        f"{_snake(type(op).__name__)}() takes {count(len(named), 'tensor')}"
-        f"{' or more' * open_ended}, not {given}",
-        supported=", ".join(named + ["..."] * open_ended),
+        f"{name}() takes {count(len(named), 'tensor')}{' or more' * open_ended}, not {given}",
+        supported=f"{name}({', '.join(named + ['...'] * open_ended)})",
     )
 
 

@@ -61,7 +61,7 @@ def device_names(text: str) -> list[str]:
         raise _refusal(
             text,
             "a name in the list is empty",
-            "names of profiles with commas between: gles30,webgpu",
+            "comma-separated names of profiles, for example gles30,webgpu",
         )
     labels = [variant_name(name).lower() for name in names]  # as some file systems compare names
     for label in labels:

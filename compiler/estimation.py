@@ -145,7 +145,7 @@ def estimate(data: Mapping[str, Any], gpus: Mapping[str, Gpu]) -> tuple[FrameEst
             "SG0301",
             "--device needs counts of operations and bytes, which this build lacks",
             why=f"this build has schedule format {data['version']}; 5.3 added the counts",
-            help="compile the model again, or inspect the model",
+            help="compile the model again, or use shadergen inspect MODEL",
         )
     textures = {t["name"]: t for t in data["textures"]}
     buffers = {b["name"]: b for b in data["buffers"]}

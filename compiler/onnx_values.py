@@ -35,9 +35,8 @@ def given(value: ArrayLike, info: onnx.ValueInfoProto) -> NDArray[Any]:
     """Return an input as an array of the declared type."""
     kind = info.type.WhichOneof("value") or "tensor_type"
     if kind != "tensor_type":
-        raise ShadergenError(
-            "SG0206", f"input '{info.name}' is of type {kind}", supported="tensors"
-        )
+        what = f"input '{info.name}' is of type {kind.removesuffix('_type')}"
+        raise ShadergenError("SG0206", what, supported="tensors")
     array, dtype = np.asarray(value), _dtype(info)
     if dtype is not None and dtype.kind == "O":
         array = array.astype(object)

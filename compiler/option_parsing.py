@@ -22,11 +22,13 @@ DYNAMIC = "dynamic"
 FLOAT32_MAX = 3.4028234663852886e38
 
 
-def invalid(name: str, value: object, supported: str, help: str = "") -> ShadergenError:
+def invalid(
+    name: str, value: object, supported: str, help: str = "", why: str = ""
+) -> ShadergenError:
     """Return SG0301 for an option with a value that is not supported."""
     flag = "--" + name.replace("_", "-")
     return ShadergenError(
-        "SG0301", f"{flag} {value} is not supported", supported=supported, help=help
+        "SG0301", f"{flag} {value} is not supported", why=why, supported=supported, help=help
     )
 
 
@@ -93,10 +95,10 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} is not a size",
-                supported="HxW, or the whole shape; name=HxW with several inputs; dynamic or "
-                "dynamic:HxW, without a name",
-                help="dynamic takes no name: it applies to the first image input and to all image "
-                "inputs of the same declared size; name=HxW fixes one input"
+                supported="HxW or the whole shape; for several inputs NAME=HxW,NAME=HxW; dynamic "
+                "or dynamic:HxW, which take no name",
+                help="use dynamic without a name: all image inputs of the first one's declared "
+                "size become dynamic\nor give one input a fixed size: name=HxW"
                 if is_dynamic
                 else "for example --input-size 360x640",
             )
@@ -145,7 +147,7 @@ def _listed(texts: Iterable[str], option: str) -> list[str]:
         raise ShadergenError(
             "SG0301",
             f"--{option} has an empty name",
-            supported="names with commas between them",
+            supported="comma-separated names",
         )
     return names
 

@@ -170,16 +170,16 @@ class Options:
             raise invalid("zero_guard", self.zero_guard, "a number that float32 holds")
         if self.weight_format == "int8" and PRECISIONS[self.precision] != "highp":
             supported = "float32, float16, or --precision highp"
-            help = "sums of 8-bit weights exceed 16-bit floats"
-            raise invalid("weight_format", "int8", supported, help)
+            why = "sums of 8-bit weights exceed 16-bit floats"
+            raise invalid("weight_format", "int8", supported, why=why)
         if self.calibrate is not None and self.precision != "auto":
             raise ShadergenError("SG0301", "--calibrate needs --precision auto")
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if profile.webgl and glsl != profile.glsl:
             supported = f"{profile.glsl} with --device {self.device}"
-            help = f"browsers have WebGL 2, with GLSL ES {profile.glsl}; omit --glsl"
-            raise invalid("glsl", glsl, supported, help)
+            why = f"--device {self.device} is WebGL 2, with GLSL ES {profile.glsl}"
+            raise invalid("glsl", glsl, supported, "omit --glsl", why)
         if profile.wgsl:
             self._check_wgsl()
         if self.input_external and profile.webgl:
@@ -191,8 +191,8 @@ class Options:
         if self.calibrate is not None and self.dynamic is not None:
             raise DynamicDimensionError("--calibrate")
         if self.fetch.startswith("image") and glsl < 310:
-            supported = "texel and sample, or --glsl 310 with a --device that has images"
-            raise invalid("fetch", self.fetch, supported)
+            help = "or use --glsl 310 and a --device with images"
+            raise invalid("fetch", self.fetch, "texel, sample", help)
         is_user_shader = self.package == "mpv"
         fetch = profile.fetch if self.fetch == "auto" else self.fetch
         target = Target(
@@ -236,9 +236,11 @@ class Options:
         """Refuse options that are for OpenGL ES."""
         where = f"--device {self.device} is WebGPU"
         if self.glsl is not None:
-            raise invalid("glsl", self.glsl, "", f"omit --glsl: {where}, whose shaders are WGSL")
+            why = f"{where}, whose shaders are WGSL"
+            raise invalid("glsl", self.glsl, "", "omit --glsl", why)
         if self.fetch not in ("auto", "texel", "sample"):
-            raise invalid("fetch", self.fetch, "texel, sample", f"{where}, which reads no images")
+            why = f"{where}, where shaders read no images"
+            raise invalid("fetch", self.fetch, "texel, sample", why=why)
         if self.embed is not None:
             raise ShadergenError(
                 "SG0301",
@@ -250,7 +252,7 @@ class Options:
             raise ShadergenError(
                 "SG0301",
                 f"--input-external needs OpenGL ES, {where}",
-                help="copy the frame to a texture and bind this as the input",
+                help="copy the frame to a texture and bind the texture as the input",
             )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:

@@ -44,7 +44,7 @@ def picture_input(model: Path, options: Options, path: Path) -> tuple[dict[str, 
         raise ShadergenError(
             "SG0605",
             f"one picture cannot fill {len(shapes)} inputs",
-            supported=f"an .npz with {', '.join(shapes)}",
+            supported=f"an .npz with the arrays {', '.join(shapes)}",
         )
     ((name, shape),) = shapes.items()
     array, note = to_scaled_array(picture, shape, graph.inputs[0].port.axes, name)

@@ -263,8 +263,8 @@ def choose_reference(
         raise ShadergenError(
             "SG0702",
             f"the reference {wanted} cannot run the model",
-            why=f"the model is a file for {usual[0]}",
-            help=f"--reference {usual[0]}, or numpy: the interpreter that ships with shadergen",
+            why=f"it is {'a Keras' if is_keras(model) else 'an ONNX'} model",
+            help=f"use --reference {usual[0]}, or --reference numpy, shadergen's own interpreter",
         )
     failures: list[str] = []
     for name in usual if wanted == "auto" else [wanted]:

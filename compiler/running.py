@@ -228,7 +228,7 @@ def check_source(source: Path, output: Path | None) -> None:
         raise ShadergenError(
             "SG0605",
             f"the format of '{output}' is not supported",
-            why=f"'{source.name}' gives {what}",
+            why=f"for the input '{source.name}', the result is {what}",
             supported=", ".join(allowed),
         )
     if not output.absolute().parent.is_dir():

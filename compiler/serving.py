@@ -147,7 +147,7 @@ def networks_of(builds: Sequence[Path], labels: Sequence[str] = ()) -> list[dict
     for folder in builds:
         refuse_user_shader(
             folder,
-            "compile the model with --device gles30,webgpu",
+            "to get a build, compile the model with --device gles30,webgpu",
             "run the user shader in a video player, or: "
             f"shadergen run {folder} photo.png -o out.png",
         )
@@ -204,9 +204,9 @@ def _kind(folder: Path, build: Build, labels: Sequence[str]) -> Kind:
                 "SG0605",
                 f"the page cannot show '{folder}'",
                 why=f"its {what} '{port.name}' has the shape {shape}",
-                supported="pictures with 1, 3 or 4 channels; as output also one number for each "
-                "pixel, or scores of classes for each pixel",
-                help="run it with shadergen run",
+                supported="pictures with 1, 3 or 4 channels; outputs can also be one number, or "
+                "class scores, for each pixel",
+                help="run the build with shadergen run",
             )
     return network.kind
 

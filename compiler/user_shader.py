@@ -90,6 +90,8 @@ def for_user_shader(options: Options) -> Options:
         if given not in (defaults[name], value):
             flag = "--device" if name == "variants" else "--" + name.replace("_", "-")
             text = f" {given}" if isinstance(given, (str, int)) else ""
+            if name == "variants":
+                text = f" {','.join((options.device, *options.variants))}"
             shown = value if isinstance(value, (str, int)) else ""
             raise ShadergenError(
                 "SG0301",
@@ -103,8 +105,8 @@ def for_user_shader(options: Options) -> Options:
         raise ShadergenError(
             "SG0301",
             f"--input-size {text} is not supported with --target mpv",
-            why="videos have any size",
-            help="omit --input-size; --input-size dynamic:HxW makes pictures of this size fastest",
+            why="videos can have any size",
+            help="omit --input-size, or optimize for one size with --input-size dynamic:HxW",
         )
     if options.winograd not in WINOGRAD:
         raise ShadergenError(
@@ -216,9 +218,9 @@ def within_the_format(stage: str, intermediates: str) -> Iterator[None]:
             planes = user_shader_limits(stage, intermediates).draw_buffers
             error.what = error.what.replace("needs", "reads").replace(UNITS, "planes of 4 channels")
             error.why = (
-                f"a pass binds at most {most} textures, those of weights included, and a texture "
-                f"holds {LANES * planes} channels. On OpenGL, players use one of 16 vertex "
-                "attributes for each texture"
+                f"a pass binds at most {most} textures, weights included, of {LANES * planes} "
+                "channels each\non OpenGL, players need one of 16 vertex attributes for each "
+                "texture"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

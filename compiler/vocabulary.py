@@ -20,8 +20,8 @@ LEAVE = (
     "application"
 )
 DEFINE = (
-    "define it, if formulas and operators can express it: --define FILE, which holds a line like: "
-    "NAME(x) = x * sigmoid(x)\nsee docs/expressions.md"
+    "if formulas and operators can express NAME, define NAME with --define FILE; FILE holds a line "
+    "like: NAME(x) = x * sigmoid(x)\nsee docs/expressions.md"
 )
 
 

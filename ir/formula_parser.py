@@ -209,8 +209,8 @@ class _Reader:
             "SG0302",
             f"unexpected {'end of the text' if kind == 'end' else repr(text)} in a formula",
             where=f"{self.origin}, line {number}" if self.origin else (),
-            why=self.text.split("\n")[number - 1].strip(),
-            help="a definition reads: name(x, alpha=0.1) = max(x, 0) + alpha * min(x, 0)",
+            why=f"the line is: {self.text.split(chr(10))[number - 1].strip()}",
+            help="a definition looks like this: name(x, alpha=0.1) = max(x, 0) + alpha * min(x, 0)",
         )
 
 

@@ -188,7 +188,7 @@ class TensorType:
         return self.placed(replace(self.layout, slot=None, first=0))
 
     def __str__(self) -> str:
-        sizes = list(map(str, self.shape))
+        sizes = [f"({s})" if " " in s else s for s in map(str, self.shape)]
         between = "x" if all(map(str.isdecimal, sizes)) else " x "
         return f"{self.dtype} {between.join(sizes) or 'scalar'}"
 

@@ -147,11 +147,12 @@ def refusal(node: Node, target: Target) -> ShadergenError:
     planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
     needed = weight_bytes(node, planes, asked, target)
     room = weight_capacity(target, "fragment")[asked]
-    helps = ["use --weights auto or texture"] * (asked != "texture") + ["omit --mrt"] * (planes > 1)
+    helps = ["use --weights auto or --weights texture"] * (asked != "texture")
+    helps += ["omit --mrt"] * (planes > 1)
     return ShadergenError(
         "SG0402",
         f"the weights of '{node.name}' do not fit --weights {asked}",
         where=f"layer {node.name}",
         why=f"a GPU pass reads {needed} bytes, the limit is {room}",
-        help=" or ".join(helps) or "use a --device with larger textures",
+        help=", or ".join(helps) or "use a --device with larger textures",
     )

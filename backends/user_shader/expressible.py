@@ -107,7 +107,7 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
         raise ShadergenError(
             "SG0405",
             f"input '{given['name']}' has a fixed size",
-            why="videos have any size",
+            why="videos can have any size",
             help="omit --input-size, or give --input-size dynamic:HxW",
         )
     if picture["channels"] != result["channels"]:
@@ -115,7 +115,7 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
             "SG0405",
             f"the network takes {count(picture['channels'], 'channel')} and gives "
             f"{result['channels']}",
-            why="a user shader's result has as many channels as its picture",
+            why="a user shader's result must have as many channels as its input picture",
             help="use a build, which gives any output: compile without --target mpv, then "
             "shadergen run\nor end the network where it has "
             f"{count(picture['channels'], 'channel')}: --outputs NAME",
@@ -181,8 +181,8 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
         if entry["blocks"] or not isinstance(gpu_pass, RenderPass):
             raise _refusal(layer, "its weights are in a buffer", "use --weights constants")
         if result_type.rank == 1 and any(map(is_dynamic, result_type.shape)):
-            why = "it first computes a list of positions, one for each row or column of the picture"
-            help = "resize by a whole number, with mode linear or nearest, or with a DepthToSpace"
+            why = "the layer first computes a list of positions, one for each row or column"
+            help = "resize by a whole factor with mode linear or nearest, or use DepthToSpace"
             raise _refusal(layer, why, help)
         if result["packing"] != "planes" or result["batch"] != 1:
             why = f"its result is stored as rows of numbers, not as an image: {result_type}"
@@ -192,10 +192,10 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
             raise _refusal(layer, why)
         sides = [tree(result[side]) for side in SYMBOLS]
         if any(map(is_fixed, sides)):
-            why = "it computes a number from the whole picture (global pooling, say); a pass cannot"
-            help = "use layers that see only a part of the picture, such as pooling windows;\n"
-            help += "cut the model before this layer with --outputs; or omit --target mpv, for a\n"
-            help += "build folder that your own application runs"
+            why = "it computes a number from the whole picture, as global pooling does"
+            help = "use layers that read only a part of the picture, such as MaxPool\n"
+            help += "or end the network before the layer with --outputs NAME\n"
+            help += "or omit --target mpv: the result is a build folder for your own application"
             raise _refusal(layer, why, help)
         for read in entry["reads"]:
             table = textures[read["texture"]]

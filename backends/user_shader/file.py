@@ -136,7 +136,7 @@ def user_shader(
         raise ShadergenError(
             "SG0301",
             f"{option} is not supported",
-            why="the network changes the picture's size, so the picture cannot be mixed in",
+            why="the result has another size than the picture, so the two cannot be mixed",
         )
     tests = [] if ports.luma else _larger(larger, upscale_from)
     reasons = []

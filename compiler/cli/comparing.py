@@ -81,8 +81,10 @@ def _check_both(first: Path, second: Path) -> None:
         )
     for name in ("device", "variant"):
         if is_given(name):
-            what = f"--{name} is for builds; user shaders are compared as files"
-            raise ShadergenError("SG0301", what, help=f"omit --{name}")
+            what = f"--{name} does not apply to user shaders"
+            raise ShadergenError(
+                "SG0301", what, why=f"only builds have {name}s", help=f"omit --{name}"
+            )
 
 
 def _print(found: BuildDiff | UserShaderDiff, each_gpu: bool) -> None:

@@ -90,7 +90,12 @@ def bench(
         _bench_user_shaders(builds, json_file, frames, seconds, size)
         return
     if size is not None:
-        raise ShadergenError("SG0301", "--size is for user shaders (.glsl); a build has its own")
+        raise ShadergenError(
+            "SG0301",
+            "--size applies only to user shaders (.glsl)",
+            why="a build is measured at its default size",
+            help="omit --size",
+        )
     from ..benchmark.chart import check_chart, draw_chart
     from ..benchmark.report import Settings, check_json, run_benchmark, save_json
 
@@ -131,8 +136,8 @@ def _bench_user_shaders(
             raise ShadergenError(
                 "SG0301",
                 f"'{other}' is neither a user shader (.glsl) nor a build",
-                why="bench takes only builds and user shaders; the frames are generated",
-                help="--size HxW sets the size of the frames",
+                why="bench generates its own frames and takes only builds and user shaders",
+                help="to choose the size of the frames: --size HxW",
             )
         raise ShadergenError(
             "SG0301",

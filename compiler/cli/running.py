@@ -211,8 +211,8 @@ def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
     if input.is_dir() or {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
         raise ShadergenError(
             "SG0605",
-            f"a user shader runs on a picture or a video, not from '{input}' to '{output}'",
-            supported="a file of a picture or video, and a file for the result",
+            f"cannot run a user shader from '{input}' to '{output}'",
+            supported="pictures and videos",
         )
     if input.suffix.lower() in VIDEOS:
         with progress_bar() as progress:

@@ -199,7 +199,7 @@ def _only(verified: Verification, option: str) -> tuple[str, Compilation]:
             "SG0301",
             f"{option} needs a single device, not {len(verified.builds)}",
             why=f"--device {','.join(devices)} makes a variant for each device",
-            help=f"{option} --device {devices[0]}",
+            help=f"name one device, for example --device {devices[0]}",
         )
     ((variant, compiled),) = verified.builds.items()
     return variant, compiled

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NO_SIZE = "SG0204"  # the error of a model that leaves a size open
 FIXED = (
-    "omit the size to take the model's own; shadergen run cuts larger pictures into tiles\n"
+    "omit --input-size to keep the model's size; shadergen run cuts larger pictures into tiles\n"
     "for another size, export the model with that size, or with dynamic height and width"
 )
 
@@ -148,7 +148,7 @@ def _ways_to_say(
     if {axis for axis, size in enumerate(shape) if size is None} - set(spatial or ()):
         example = "x".join(str(size or 16) for size in shape)
         return f"give all sizes, batch included: for example --input-size {named}{example}"
-    one = f"give it with --input-size {named}HxW, for example --input-size {named}360x640"
+    one = f"give the size with --input-size {named}HxW, for example --input-size {named}360x640"
     return f"{one}\nor make height and width dynamic: --input-size dynamic" if flexible else one
 
 

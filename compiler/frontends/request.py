@@ -95,13 +95,12 @@ class ValueNeededError(ShadergenError):
         names = ", ".join(f"'{name}'" for name in self.inputs)
         examples = " ".join(f"--input-value {name}=1,2,3" for name in self.inputs)
         few = inputs and all(i.type.rank <= 1 for i in inputs)  # numbers that one can write down
-        constant = "the input always has the same value"
+        word, constant = "input", "the input always has the same value"
         if len(inputs) > 1:
-            constant = "the inputs always have the same values"
+            word, constant = "inputs", "the inputs always have the same values"
         super().__init__(
             code,
             what,
-            why=why
-            or (f"it is computed from input{'s' * (len(inputs) > 1)} {names}" if inputs else ""),
+            why=why or (f"the values are computed from {word} {names}" if inputs else ""),
             help=f"if {constant}, compile with {examples}" if few else "",
         )

@@ -102,8 +102,8 @@ def _spatial(source: Port, axes: PictureAxes, output: Port) -> tuple[int, int]:
             raise ShadergenError(
                 "SG0605",
                 f"output '{output.name}' has rows and columns exchanged",
-                why="the network turns the picture: its rows lie along the output's axis "
-                f"{row}, its columns along axis {column}",
+                why="the network transposes the picture: rows lie along axis "
+                f"{row} of the output, columns along axis {column}",
                 help="use .npz files for input and output",
             )
         return row, column

@@ -63,7 +63,7 @@ def check_comparison(source: Path, result: Path | None, output: Path) -> None:
         ShadergenError: SG0301, SG0501, SG0605.
     """
     if result is None:
-        raise ShadergenError("SG0301", "--compare also needs -o, the file of the result")
+        raise ShadergenError("SG0301", "--compare also needs -o with a file for the result")
     for path, what in ((source, "INPUT"), (result, "the result")):
         if path.is_dir() or path.suffix.lower() not in SUFFIXES:
             raise ShadergenError(

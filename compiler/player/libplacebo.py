@@ -205,8 +205,8 @@ def failure(said: str, code: int) -> ShadergenError:
     for sign, why, cure in LACKS:
         if sign in said:
             return ShadergenError("SG0607", "FFmpeg cannot run the user shader", why=why, help=cure)
-    help = ""
+    why = first
     if found := re.search(r"ERROR: \d+:(\d+):", first):  # its listing follows, with numbers
         line = re.search(rf"^(?:\[[^\n]*?\] )?\[ *{found[1]}\] ([^\n]*)", said, re.MULTILINE)
-        help = f"the line is: {line[1].strip()}" if line else ""
-    return ShadergenError("SG0607", f"{NAME} filter failed", why=first, help=help)
+        why += f"\nthe line is: {line[1].strip()}" if line else ""
+    return ShadergenError("SG0607", f"{NAME} filter failed", why=why)

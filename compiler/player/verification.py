@@ -199,9 +199,9 @@ def _frame(pixels: NDArray[Any]) -> NDArray[np.uint16]:
     if not (pixels.min() >= 0 and pixels.max() <= 1):  # true for NaN, too
         raise ShadergenError(
             "SG0605",
-            f"the input's values are {pixels.min():g} to {pixels.max():g}",
-            supported="the values of pictures, 0 to 1",
-            help="omit --input-range, from which random inputs are drawn, or scale the array",
+            f"the input has values from {pixels.min():g} to {pixels.max():g}",
+            supported="0 to 1, as in pictures",
+            help="omit --input-range, or scale the array given with --input",
         )
     return np.rint(pixels.astype(np.float64) * DEPTH).astype("<u2")
 

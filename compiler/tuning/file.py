@@ -28,6 +28,15 @@ LONGEST = 1e15  # nanoseconds; no frame takes twelve days
 MOST_PIXELS, MOST_PLANES, MOST_TERMS = 64, 1 << 16, 1 << 31
 # Of choices: aliases take no time.
 MEMBERS = ("stage", "block", "planes", "weights", "precision", "partial_terms", "winograd")
+_JSON = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
 
 
 @dataclass(frozen=True)
@@ -99,9 +108,9 @@ def read_tuning(path: Path) -> Tuning:
     except (OSError, UnicodeDecodeError) as error:
         raise ShadergenError(
             "SG0101",
-            f"cannot read '{path}'",
+            f"cannot read the tuning file '{path}'",
             why=reason(error),
-            help="shadergen tune MODEL --tuning FILE creates one",
+            help="to create a tuning file: shadergen tune MODEL --tuning FILE",
         ) from None
     try:
         return _tuning(json.loads(text))
@@ -110,7 +119,7 @@ def read_tuning(path: Path) -> Tuning:
         raise ShadergenError(
             "SG0305",
             f"'{path}' is not a tuning file of this version",
-            why="it is not JSON" if no_json else reason(error),
+            why="the file is not JSON" if no_json else reason(error),
             help="name another file, or delete this one and run shadergen tune MODEL --tuning FILE",
         ) from None
 
@@ -124,7 +133,10 @@ def _tuning(data: Any) -> Tuning:
     _expect(data, dict, "the file")
     _members(data, {"format", "version", "renderer", "nodes"}, "the file")
     if (data["format"], data["version"]) != (FORMAT, VERSION):
-        raise ValueError(f"it is version {data['version']!r} of {data['format']!r}")
+        raise ValueError(
+            f"the file is {data['format']!r} version {data['version']!r}, "
+            f"not {FORMAT!r} version {VERSION}"
+        )
     measured: dict[str, dict[Choice, float]] = {}
     for node in _expect(data["nodes"], list, "nodes"):
         _members(_expect(node, dict, "a node"), {"signature", "choices"}, "a node")
@@ -147,13 +159,15 @@ def _choice(entry: Any) -> tuple[Choice, float]:
     if len(block) != 2:
         raise ValueError(f"block {block!r} is not a pair of columns and rows")
     choice = Choice(
-        stage=_one_of(entry["stage"], get_args(Stage)),
+        stage=_one_of(entry["stage"], get_args(Stage), "stage"),
         block=(_integer(block[0], "block", MOST_PIXELS), _integer(block[1], "block", MOST_PIXELS)),
         planes=_integer(entry["planes"], "planes", MOST_PLANES),
-        weights=_one_of(entry["weights"], (None, *get_args(WeightStorage))),
-        precision=_one_of(entry["precision"], get_args(Precision)),
+        weights=_one_of(entry["weights"], (None, *get_args(WeightStorage)), "weights"),
+        precision=_one_of(entry["precision"], get_args(Precision), "precision"),
         partial_terms=_integer(entry["partial_terms"], "partial_terms", MOST_TERMS),
-        winograd=_one_of(_integer(entry["winograd"], "winograd", max(TILES)), (0, *TILES)),
+        winograd=_one_of(
+            _integer(entry["winograd"], "winograd", max(TILES)), (0, *TILES), "winograd"
+        ),
     )
     time = entry["nanoseconds"]
     if time is None:
@@ -165,7 +179,7 @@ def _choice(entry: Any) -> tuple[Choice, float]:
 
 def _expect(value: Any, kind: type, what: str) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{what} is {type(value).__name__}, not {kind.__name__}")
+        raise TypeError(f"{what} is {_JSON[type(value)]}, not {_JSON[kind]}")
     return value
 
 
@@ -180,11 +194,11 @@ def _members(data: dict[str, Any], names: set[str], what: str) -> None:
 
 def _integer(value: Any, what: str, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise ValueError(f"{what} {value!r} is not an integer of 0 to {most}")
+        raise ValueError(f"{what} {value!r} is not an integer from 0 to {most}")
     return value
 
 
-def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+def _one_of(value: Any, allowed: tuple[Any, ...], what: str) -> Any:
     if value not in allowed:
-        raise ValueError(f"{value!r} is not one of {', '.join(map(str, allowed))}")
+        raise ValueError(f"{what} {value!r} is not one of {', '.join(map(str, allowed))}")
     return value

@@ -291,7 +291,7 @@ def _profile_of(renderer: str) -> str:
         raise ShadergenError(
             "SG0301",
             "tuning needs a --device",
-            why=f"no built-in profile is for the renderer '{renderer}'",
+            why=f"no built-in profile matches the renderer '{renderer}'",
             help="run shadergen doctor --save mine.json, then tune and compile with "
             "--device mine.json",
         )

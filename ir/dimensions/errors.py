@@ -22,7 +22,7 @@ class DynamicDimensionError(ShadergenError):
             message,
             where=f"layer {layer}" if layer else (),
             why=why,
-            help="compile it for one size: --input-size HxW",
+            help="compile the model for one size: --input-size HxW",
         )
 
 

@@ -40,7 +40,7 @@ class SymbolicFraction:
         common = 1 if is_dynamic(numerator) else gcd(numerator, denominator)
         self.numerator, self.denominator = numerator // common, denominator // common
         if denominator > LARGEST_DIVISOR or not -EXACT_INTEGERS < self.numerator < EXACT_INTEGERS:
-            raise DynamicDimensionError("floating-point arithmetic beyond float32's exact range")
+            raise DynamicDimensionError("a size computation that float32 cannot hold exactly")
 
     @property
     def is_exact(self) -> bool:
@@ -126,7 +126,7 @@ def _quotient(a: int, b: int, c: int, d: int) -> SymbolicFraction:
     if is_dynamic(c):
         raise DynamicDimensionError("floating-point division by a size")
     if c <= 0:
-        raise DynamicDimensionError("floating-point division of a size by 0 or a negative number")
+        raise DynamicDimensionError("dividing a size by 0 or a negative number")
     return SymbolicFraction(a * d, b * c)
 
 

@@ -66,7 +66,7 @@ class Col2Im(Op):
         taps, count = prod(self.kernel), prod(w.count for w in along)
         require(
             x.rank == 3 and x.shape[1] % taps == 0 and x.shape[2] == count,
-            f"columns of shape {x.shape} do not fit: need (N, {taps} * C, {count})",
+            f"columns must have shape (N, {taps} * C, {count}), not {x.shape}",
         )
         return TensorType((x.shape[0], x.shape[1] // taps, *self.sizes))
 

@@ -67,7 +67,11 @@ class Conv(Op):
         if self.enlarged == (1, 1):
             return x
         require(x.rank == 4, "enlarged needs a feature map of rank 4")
-        require(min(self.enlarged) >= 1, f"enlarged={self.enlarged} is not supported: 1 or more")
+        require(
+            min(self.enlarged) >= 1,
+            f"enlarged={self.enlarged} is not supported",
+            supported="1 or more",
+        )
         n, c, height, width = x.shape
         return x.of((n, c, height * self.enlarged[0], width * self.enlarged[1]))
 
@@ -105,7 +109,7 @@ class Conv(Op):
         check_convolution(self, x, w)
         require(len(bias) <= 1, "a convolution takes at most one bias")
         o, per_group = w.shape[:2]
-        require(self.groups >= 1, f"groups={self.groups} is not supported: 1 or more")
+        require(self.groups >= 1, f"groups={self.groups} is not supported", supported="1 or more")
         groups = f" in {self.groups} groups" if self.groups > 1 else ""
         require(
             x.shape[1] == per_group * self.groups,
@@ -222,13 +226,13 @@ class Conv(Op):
 def check_convolution(op: Any, x: TensorType, w: TensorType) -> None:
     """Raise SG0205 if ranks and lists of attributes do not match."""
     axes = x.rank - 2
-    require(
-        axes >= 1 and w.rank == x.rank,
-        f"weights of rank {w.rank} do not fit an input of rank {x.rank}",
-    )
+    wrong = f"an input of rank {x.rank} needs weights of rank {x.rank}, not {w.rank}"
+    if axes < 1:
+        wrong = f"a convolution needs an input of rank 3 or more, not {x.rank}"
+    require(axes >= 1 and w.rank == x.rank, wrong)
     require(
         len(op.strides) == len(op.dilations) == axes and len(op.pads) == 2 * axes,
-        f"strides, dilations and padding need entries for {axes} spatial axes",
+        f"strides, dilations and padding do not fit a {axes}D convolution",
     )
 
 

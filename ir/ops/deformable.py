@@ -127,7 +127,7 @@ class DeformColumns(Op):
         sizes = tuple(w.count for w in along)
         require(
             offset.shape == (n, 2 * taps, *sizes),
-            f"offsets of shape {offset.shape} instead of {(n, 2 * taps, *sizes)}",
+            f"offsets must have shape {(n, 2 * taps, *sizes)}, not {offset.shape}",
         )
         require(
             all(m.shape == (n, taps, *sizes) for m in mask) and len(mask) <= 1,

@@ -44,7 +44,9 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> Equation:
     for term, rank in zip(terms, ranks, strict=True):
         own = rank - len(term) + 3
         full = term.replace("...", ellipsis[wide - own :] if own > 0 else "")
-        require(len(full) == rank, f"'{term}' of '{equation}' does not fit rank {rank}")
+        require(
+            len(full) == rank, f"'{term}' of '{equation}' does not fit an operand of rank {rank}"
+        )
         resolved.append(full)
     if arrow:
         result = right.replace("...", ellipsis)

@@ -45,8 +45,8 @@ class MatMul(Op):
         inner = a.shape[-1], b.shape[-2:][0]
         require(
             inner[0] == inner[1],
-            f"{shape_text(a.shape)} and {shape_text(b.shape)} cannot be multiplied: rows of "
-            f"{inner[0]} elements, columns of {inner[1]}",
+            f"shape {shape_text(a.shape)} cannot be multiplied by {shape_text(b.shape)}: rows have "
+            f"{inner[0]} elements, columns {inner[1]}",
         )
         batch = broadcast(a.shape[:-2], b.shape[:-2])
         require(batch is not None, "the batch axes of the operands do not broadcast")

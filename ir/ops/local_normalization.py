@@ -13,7 +13,7 @@ from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest_builder import NestBuilder
 from ..types import TensorType
-from .base import Op, require
+from .base import Op, require, shape_text
 from .pointwise import Pointwise
 from .pooling import Pool
 from .window import Sizes, tap_source, taps, windows
@@ -66,7 +66,7 @@ class LRN(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.rank >= 2, "normalisation across channels needs a tensor of rank 2 or more")
-        require(self.size >= 1, f"size={self.size} is not supported: 1 or more")
+        require(self.size >= 1, f"size={self.size} is not supported", supported="1 or more")
         return TensorType(x.shape)
 
     def _kernel(self, rank: int) -> Sizes:
@@ -162,7 +162,11 @@ class LocalVariance(Op):
     count_include_pad: bool = False
 
     def infer(self, x: TensorType, mean: TensorType) -> TensorType:
-        require(x.shape == mean.shape, "there must be a mean for each element")
+        require(
+            x.shape == mean.shape,
+            f"the mean must have the input's shape {shape_text(x.shape)}, not "
+            f"{shape_text(mean.shape)}",
+        )
         return _local_mean(self.kernel, self.count_include_pad).infer(x)
 
     def reference(self, x: Any, mean: Any) -> Any:

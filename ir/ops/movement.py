@@ -83,7 +83,7 @@ class Pad(Movement):
         require(
             len(self.before) == len(self.after) == x.rank, "padding needs an entry for each axis"
         )
-        require(min((*self.before, *self.after, 0)) >= 0, "negative padding")
+        require(min((*self.before, *self.after, 0)) >= 0, "padding must not be negative")
         require(self.mode in PAD_MODES, f"unknown padding mode '{self.mode}'")
         return x.of(
             tuple(s + b + a for s, b, a in zip(x.shape, self.before, self.after, strict=True))
@@ -226,7 +226,10 @@ class Reshape(Movement):
     shape: tuple[int, ...]
 
     def infer(self, x: TensorType) -> TensorType:
-        require(prod(self.shape) == x.size, f"{x.size} elements do not fill {self.shape}")
+        require(
+            prod(self.shape) == x.size,
+            f"{x.size} elements do not fill the shape {list(self.shape)}",
+        )
         return x.of(self.shape)
 
     def reference(self, x: Any) -> Any:
@@ -317,7 +320,7 @@ class DepthToSpace(Movement):
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.rank == 4, "depth to space needs a tensor of rank 4")
-        require(min(self.block) >= 1, f"block {self.block} is not supported: 1 or more")
+        require(min(self.block) >= 1, f"block {self.block} is not supported", supported="1 or more")
         n, c, h, w = x.shape
         by, bx = self.block
         require(c % (by * bx) == 0, f"{c} channels do not divide into blocks of {by}x{bx}")
@@ -360,9 +363,10 @@ class ResizeNearest(Movement):
     def infer(self, x: TensorType) -> TensorType:
         require(
             len(self.sizes) == len(self.steps) == x.rank,
-            f"{len(self.sizes)} sizes do not fit rank {x.rank}",
+            f"rank {x.rank} needs {x.rank} sizes and steps, not {len(self.sizes)} and "
+            f"{len(self.steps)}",
         )
-        require(all(size >= 1 for size in self.sizes), "an empty result")
+        require(all(size >= 1 for size in self.sizes), "the result has no elements")
         return x.of(self.sizes)
 
     def reference(self, x: Any) -> Any:

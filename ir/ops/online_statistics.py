@@ -60,9 +60,13 @@ class OnlineStatistics(Op):
             and list(self.axes) == sorted(set(self.axes))
             and self.axes[0] >= 0
             and self.axes[-1] < x.rank,
-            f"axes {list(self.axes)} do not fit rank {x.rank}",
+            f"axes {list(self.axes)} must be ascending, distinct and below {x.rank}",
         )
-        require(not self.merge or x.shape[self.axes[-1]] == 2, f"{x} holds no statistics to merge")
+        last = self.axes[-1]
+        require(
+            not self.merge or x.shape[last] == 2,
+            f"merging statistics needs size 2 along axis {last}, not {x.shape[last]}",
+        )
         shape = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]
         shape[self.axes[-1]] = 2
         return x.of(tuple(shape))

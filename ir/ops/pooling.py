@@ -166,8 +166,11 @@ class AdaptivePool(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(self.kind in ("max", "average"), f"no adaptive pooling is called '{self.kind}'")
-        require(1 <= len(self.sizes) <= x.rank, f"{len(self.sizes)} sizes do not fit rank {x.rank}")
-        require(min(self.sizes) >= 1, "an empty result")
+        require(
+            1 <= len(self.sizes) <= x.rank,
+            f"adaptive pooling of rank {x.rank} takes 1 to {x.rank} sizes, not {len(self.sizes)}",
+        )
+        require(min(self.sizes) >= 1, "the result has no elements")
         shape = (*x.shape[: -len(self.sizes)], *self.sizes)
         return x.of(shape) if self.kind == "max" else TensorType(shape)
 

@@ -34,14 +34,14 @@ class Range(Op):
     dtype: DType = "float32"
 
     def infer(self) -> TensorType:
-        require(self.count >= 1, "the range is empty")
+        require(self.count >= 1, f"Range needs a count of 1 or more, not {self.count}")
         require(self.divisor >= 1, "the divisor of a range must be positive")
         span = (self.count - 1) * self.step  # computed first, by itself
         require(
             all(
                 -EXACT_INTEGERS < n < EXACT_INTEGERS for n in (self.first, span, self.first + span)
             ),
-            "float32 cannot represent the numbers of the range",
+            "float32 cannot represent all numbers of Range exactly",
         )
         return TensorType((self.count,), self.dtype)
 

@@ -125,7 +125,7 @@ class Reduce(Op):
         rank = len(shape)
         require(
             len(set(self.axes)) == len(self.axes) and all(0 <= a < rank for a in self.axes),
-            f"axes {list(self.axes)} do not fit rank {rank}",
+            f"axes {list(self.axes)} are repeated or out of range for rank {rank}",
         )
         dtype = self.dtype or inputs[0].dtype
         require(
@@ -134,7 +134,8 @@ class Reduce(Op):
         )
         require(
             self.kind in ("max", "min") or dtype not in ("bool", *NARROW),
-            f"the {self.kind} of {inputs[0].dtype} does not fit {dtype}",
+            f"the {self.kind} of {inputs[0].dtype} is not supported with results of type {dtype}",
+            supported="results of float32, int64, int32, uint64, uint32",
         )
         return TensorType(_reduced(shape, self.axes, self.keepdims), dtype)
 

@@ -101,18 +101,19 @@ class ResizeLinear(Op):
     def infer(self, x: TensorType) -> TensorType:
         require(
             len(self.sizes) == len(self.steps) == x.rank,
-            f"{len(self.sizes)} sizes do not fit rank {x.rank}",
+            f"rank {x.rank} needs {x.rank} sizes and steps, not {len(self.sizes)} and "
+            f"{len(self.steps)}",
         )
-        require(all(size >= 1 for size in self.sizes), "an empty result")
+        require(all(size >= 1 for size in self.sizes), "the result has no elements")
         require(
             len(self._moving()) <= MOST_LINEAR_AXES,
             f"at most {MOST_LINEAR_AXES} axes can be resized linearly",
         )
         for axis in self._moving():
-            step = self.steps[axis]
+            p, _, r = step = self.steps[axis]
             require(
                 self.takes(x.shape[axis], self.sizes[axis], step),
-                f"the step {step} is too fine for float32",
+                f"resizing with step {p}/{r} needs more precision than float32 has",
             )
         return x.of(self.sizes)
 

@@ -47,7 +47,8 @@ class RoiAlign(Op):
         require(x.rank == 4, "RoiAlign needs a tensor of rank 4")
         require(
             rois.rank == 2 and rois.shape[1] == 4 and batch.shape == rois.shape[:1],
-            "regions of interest are rows of 4 numbers, with a batch entry for each",
+            f"RoiAlign needs regions of shape Nx4 and N batch indices, not shapes {rois.shape} and "
+            f"{batch.shape}",
         )
         require(
             len(counts) <= 1 and all(t.shape == (rois.shape[0], 2) for t in counts),

@@ -14,7 +14,7 @@ from ..formula_parser import parse
 from ..indexing import add, border, clamp, coordinates, inside
 from ..nest_builder import NestBuilder
 from ..types import TensorType
-from .base import Op, require
+from .base import Op, require, shape_text
 
 SampleMode = Literal["nearest", "linear", "cubic"]
 SamplePadding = Literal["zeros", "border", "reflection"]
@@ -59,10 +59,14 @@ class GridSample(Op):
 
     def infer(self, x: TensorType, grid: TensorType) -> TensorType:
         rank = x.rank - 2
-        require(1 <= rank <= LARGEST_GRID_RANK, f"a sampling grid does not support rank {x.rank}")
+        require(
+            1 <= rank <= LARGEST_GRID_RANK,
+            f"sampling at a grid is not supported for inputs of rank {x.rank}",
+            supported=f"rank 3 to {LARGEST_GRID_RANK + 2}",
+        )
         require(
             grid.rank == x.rank and grid.shape[0] == x.shape[0] and grid.shape[-1] == rank,
-            f"a map of rank {x.rank} takes a grid of shape {x.shape[0]} x ... x {rank}",
+            f"an input of rank {x.rank} needs a grid of shape {x.shape[0]} x ... x {rank}",
         )
         require(self.mode in TAPS, f"unknown mode '{self.mode}'")
         require(self.padding in get_args(SamplePadding), f"unknown padding '{self.padding}'")
@@ -192,9 +196,10 @@ class AffineGrid(Op):
         require(r in (2, 3), f"an affine grid has 2 or 3 axes, not {r}")
         require(
             theta.rank == 3 and theta.shape[1:] == (r, r + 1),
-            f"{r} axes take matrices of {r}x{r + 1}",
+            f"an affine grid of {r} axes needs matrices of shape Nx{r}x{r + 1}, not "
+            f"{shape_text(theta.shape)}",
         )
-        require(min(self.sizes) >= 1, "an empty grid")
+        require(min(self.sizes) >= 1, "the grid has no elements")
         return theta.of((theta.shape[0], *self.sizes, r))
 
     def _line(self, size: int) -> tuple[float, float]:

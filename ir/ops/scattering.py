@@ -201,14 +201,17 @@ class TensorScatter(Op):
 
     def infer(self, x: TensorType, update: TensorType, starts: TensorType) -> TensorType:
         require(
-            0 < self.axis < x.rank == update.rank,
-            f"axis {self.axis} must lie after the batch, and {x} and {update} must have "
-            "the same rank",
+            x.rank == update.rank,
+            f"the input {x} and the update {update} must have the same rank",
+        )
+        require(
+            0 < self.axis < x.rank,
+            f"axis {self.axis} of {x} is not supported: the axis must come after the batch axis",
         )
         wide, size = list(update.shape), x.shape[self.axis]
         wide[self.axis] = size
         fits = tuple(wide) == x.shape and update.shape[self.axis] <= size
-        require(fits and x.dtype == update.dtype, f"the update {update} does not fit into {x}")
+        require(fits and x.dtype == update.dtype, f"an update of {update} does not fit into {x}")
         require(
             starts.shape == x.shape[:1],
             f"starts need one number per batch entry, not shape {starts.shape}",

@@ -28,7 +28,7 @@ from ..indexing import (
 )
 from ..nest_builder import NestBuilder
 from ..types import TensorType, broadcast
-from .base import Op, require
+from .base import Op, require, shape_text
 from .movement import Movement, Reshape, Slice, moved
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class Expand(Movement):
 
     def infer(self, x: TensorType) -> TensorType:
         shape = broadcast(x.shape, self.shape)
-        require(shape is not None, f"{x} does not broadcast to {self.shape}")
+        require(
+            shape is not None,
+            f"shape {shape_text(x.shape)} does not broadcast to {shape_text(self.shape)}",
+        )
         assert shape is not None
         return x.of(shape)
 
@@ -71,10 +74,13 @@ class Tile(Movement):
 
     def infer(self, x: TensorType) -> TensorType:
         require(
-            len(self.repeats) == x.rank, f"{len(self.repeats)} repeats do not fit rank {x.rank}"
+            len(self.repeats) == x.rank,
+            f"Tile needs {x.rank} repeats for rank {x.rank}, not {len(self.repeats)}",
         )
         require(
-            min((1, *self.repeats)) >= 1, f"repeats {self.repeats} are not supported: 1 or more"
+            min((1, *self.repeats)) >= 1,
+            f"repeats {self.repeats} are not supported",
+            supported="1 or more",
         )
         return x.of(tuple(s * r for s, r in zip(x.shape, self.repeats, strict=True)))
 
@@ -102,7 +108,7 @@ class Trilu(Movement):
     upper: bool = True
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 2, f"a triangle needs rank 2 or more, not {x.rank}")
+        require(x.rank >= 2, f"a triangular matrix needs rank 2 or more, not {x.rank}")
         return x
 
     def reference(self, x: Any) -> Any:
@@ -274,7 +280,7 @@ class OneHot(Op):
             f"axis {self.axis} is out of range for rank {indices.rank}",
         )
         require(values.shape == (2,), f"OneHot takes 2 values (off, on), not shape {values.shape}")
-        require(self.depth >= 1, f"depth {self.depth} is not supported: 1 or more")
+        require(self.depth >= 1, f"depth {self.depth} is not supported", supported="1 or more")
         shape = indices.shape
         return values.of((*shape[: self.axis], self.depth, *shape[self.axis :]))
 

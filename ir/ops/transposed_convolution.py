@@ -67,7 +67,7 @@ class ConvTranspose(Op):
         require(all(b.shape == (o,) for b in bias), f"the bias must have shape ({o},)")
         require(min(*self.strides, *self.dilations) >= 1, "strides and dilations must be 1 or more")
         require(len(self.output_padding) == axes, f"output padding needs {axes} entries")
-        require(min(self.output_padding) >= 0, "negative output padding")
+        require(min(self.output_padding) >= 0, "output padding must not be negative")
         size = tuple(
             full - before - after + extra
             for full, before, after, extra in zip(

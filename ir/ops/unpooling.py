@@ -14,7 +14,7 @@ from ..formula_parser import parse
 from ..indexing import Load, add, coordinates, flatten, idiv, less, mul, sub
 from ..nest_builder import NestBuilder
 from ..types import EXACT_INTEGERS, TensorType
-from .base import Op, require
+from .base import Op, require, shape_text
 from .pooling import Pool, lowest
 from .window import Sizes, Window, each, floor_quotient, tap_source, windows
 
@@ -52,7 +52,8 @@ class MaxPoolIndices(Op):
     def infer(self, x: TensorType, y: TensorType) -> TensorType:
         require(
             self.pool.infer(x).shape == y.shape,
-            "the indices are not those of the first operand's maxima",
+            f"maxima of shape {shape_text(y.shape)} do not fit the pooling of "
+            f"{shape_text(x.shape)}",
         )
         require(
             x.size <= EXACT_INTEGERS,
@@ -129,11 +130,15 @@ class MaxUnpool(Op):
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         rank = len(self.sizes)
-        require(x.shape == indices.shape, "there must be an index for each element")
+        require(
+            x.shape == indices.shape,
+            f"the indices must have the input's shape {shape_text(x.shape)}, not "
+            f"{shape_text(indices.shape)}",
+        )
         require(
             x.rank == rank + 2, f"{rank} output sizes need a map of rank {rank + 2}, not {x.rank}"
         )
-        require(min(self.sizes) >= 1, "an empty result")
+        require(min(self.sizes) >= 1, "the result has no elements")
         require(len(self.kernel) in (0, rank), f"kernel={self.kernel} does not fit {rank} axes")
         size = prod(x.shape[:2]) * prod(self.sizes)
         require(

@@ -82,7 +82,7 @@ class Window:
             min(self.taps, self.stride, self.dilation) >= 1,
             "kernels, strides and dilations must be 1 or more",
         )
-        require(self.before >= 0 and self.after >= 0, "negative padding")
+        require(self.before >= 0 and self.after >= 0, "padding must not be negative")
         require(
             self.count >= 1,
             f"the kernel reaches over {self.reach} elements, "

@@ -36,7 +36,7 @@ class ConvBlocks(Conv):
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         whole = super().infer(x, w, *bias)
         require(whole.rank == 4, "blocks of pixels need a feature map of rank 4")
-        require(min(self.block) >= 1, f"block {self.block} is not supported: 1 or more")
+        require(min(self.block) >= 1, f"block {self.block} is not supported", supported="1 or more")
         return TensorType(apart_shape(whole.shape, self.block))
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:

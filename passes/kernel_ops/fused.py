@@ -66,13 +66,19 @@ class Fused(Op):
         for expr, own in formulas:
             check(expr)
             used |= set(variables(expr)) - {own}
-        require(used <= known, f"{sorted(used - known)} name no operand")
+        require(
+            used <= known, f"the formulas name unknown operands: {', '.join(sorted(used - known))}"
+        )
         read = inputs[: self.arity]
         if len(self.prologue) > 1:
             whole = read[0].in_planes and read[0].channels % LANES == 0
-            require(whole, "several formulas for a map that has no whole planes")
+            require(
+                whole,
+                "several prologue formulas need a channel-packed input whose channels are a "
+                f"multiple of {LANES}",
+            )
             kept = keeps_padding(self.kernel, self.prologue)
-            require(kept, "a formula changes the padding, or has another operand")
+            require(kept, "each prologue formula must read only x and keep the padding value")
             read = (_joined(read[0], len(self.prologue)), *read[1:])
         y = self.kernel.infer(*read)
         if isinstance(y, tuple):

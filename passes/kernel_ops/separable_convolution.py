@@ -29,14 +29,17 @@ class SeparableConv(Op):
     arity: int
 
     def infer(self, *inputs: TensorType) -> TensorType:
-        require(len(inputs) > self.arity >= 2, f"{len(inputs)} operands for arity {self.arity}")
+        require(
+            len(inputs) > self.arity >= 2,
+            f"a fused separable convolution of arity {self.arity} has {len(inputs)} operands",
+        )
         between = self.first.infer(*inputs[: self.arity])
         conv = self.first.kernel if isinstance(self.first, Fused) else self.first
         depthwise = isinstance(conv, Conv) and is_depthwise(inputs[1].shape, conv.groups)
-        require(depthwise, "the first convolution must be depthwise")
+        require(depthwise, "a fused separable convolution must begin with a depthwise one")
         assert not isinstance(between, tuple)
         w = inputs[self.arity]
-        require(w.shape[2:] == (1, 1), "the second convolution must be 1x1")
+        require(w.shape[2:] == (1, 1), "a fused separable convolution must end with a 1x1 one")
         return Conv().infer(between, *inputs[self.arity :])
 
     def reference(self, *inputs: Any) -> Any:

@@ -34,7 +34,7 @@ LIMITS: dict[str, tuple[str, tuple[int, int]]] = {
 }
 _FLOAT = "GL_EXT_color_buffer_float"
 _HALF_FLOAT = "GL_EXT_color_buffer_half_float"
-_HELP = "compile the model for this device ('shadergen doctor' shows what it offers)"
+_HELP = "compile the model for this device ('shadergen doctor' lists the device's features)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +80,16 @@ class DeviceInfo:
         if self.es < need:
             missing.append(f"OpenGL ES {need[0]}.{need[1]} (this is {self.es[0]}.{self.es[1]})")
         if requires.color_buffer == "float" and not self.draws_float:
-            missing.append(f"{_FLOAT}, to draw to 32-bit float textures")
+            missing.append(f"{_FLOAT}, needed to draw to 32-bit float textures")
         if requires.color_buffer == "half_float" and not self.draws_half_float:
-            missing.append(f"{_HALF_FLOAT} or {_FLOAT}, to draw to 16-bit float textures")
+            missing.append(f"{_HALF_FLOAT} or {_FLOAT}, needed to draw to 16-bit float textures")
         missing += [
-            f"{name}, to read the application's external textures"
+            f"{name}, needed to read the application's external textures"
             for name in requires.extensions or ()
             if name not in self.extensions
         ]
         missing += [
-            f"{name.replace('_', ' ')} {needed} ({LIMITS[name][0]} is {self.limits[name]})"
+            f"{name.replace('_', ' ')} >= {needed} ({LIMITS[name][0]} is {self.limits[name]})"
             for name, needed in requires.limits.items()
             if needed > self.limits[name]
         ]

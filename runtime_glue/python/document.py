@@ -72,7 +72,7 @@ def parse_document(content: bytes) -> dict[str, Any]:
         newer = check_version(document)
         validate(document, lenient=newer)
     except RecursionError:
-        malformed("it is nested too deeply")
+        malformed("the JSON is nested too deeply")
     return document  # type: ignore[no-any-return]
 
 

@@ -55,7 +55,7 @@ def read_variant(path: Path, name: str) -> dict[str, Any]:
     except OSError as error:
         raise _unreadable(name, error) from None
     if "variants" in document:
-        malformed("a variant has variants", f"{SCHEDULE}: variants")
+        malformed("the schedule of a variant cannot list variants", f"{SCHEDULE}: variants")
     return document
 
 
@@ -90,7 +90,7 @@ def read_weights(folder: Path, name: str, size: int, sha256: str) -> bytes:
             "SG0505",
             "the weights file has been altered",
             where=name,
-            why="its SHA-256 checksum is not the schedule's",
+            why="the schedule lists another SHA-256 checksum",
             help=COPY,
         )
     return content

@@ -172,8 +172,8 @@ def _check_span(host: NDArray[Any], port: Port) -> None:
     if not ((host >= low) & (host <= high)).all():
         raise ShadergenError(
             "SG0605",
-            f"input '{port.name}' holds {host.min():g} to {host.max():g}",
-            why=f"16-bit floats need inputs from {low:g} to {high:g}",
+            f"input '{port.name}' holds values from {host.min():g} to {host.max():g}",
+            why=f"the build's 16-bit floats are for inputs from {low:g} to {high:g}",
             help="compile with a wider --input-range, or with --precision highp",
         )
 

@@ -173,7 +173,7 @@ def _log(gl: Any, get: Any, get_log: Any, name: int) -> str:
     length = max(asked(get, name, gl.GL_INFO_LOG_LENGTH), 1)
     text = ctypes.create_string_buffer(length)
     get_log(name, length, None, text)
-    return text.value.decode("utf-8", "replace")
+    return text.value.decode("utf-8", "replace").rstrip()
 
 
 def _location(gl: Any, program: int, uniform: str) -> int:

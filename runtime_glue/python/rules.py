@@ -67,12 +67,15 @@ def _check_range(where: Range, member: Place, weights_size: int) -> None:
 
 def _check_texture(texture: Texture, member: Place, weights_size: int, is_input: bool) -> None:
     if texture.bytes > MAX_TEXTURE_BYTES:
-        refuse(f"{texture.bytes} bytes exceed {MAX_TEXTURE_BYTES}", member)
+        refuse(f"the texture takes {texture.bytes} bytes, more than {MAX_TEXTURE_BYTES}", member)
     if texture.first > texture.last:
         refuse(f"the first pass, {texture.first}, is after the last, {texture.last}", member)
     is_plain = texture.layers == 1 and texture.is_planes and texture.format == "rgba8"
     if texture.is_external and not (is_plain and is_input):
-        refuse("an external texture must be an input of one rgba8 plane", f"{member}.kind")
+        refuse(
+            "an external texture must be an rgba8 input with one layer and packing planes",
+            f"{member}.kind",
+        )
     if texture.data is not None:
         if is_input:
             refuse("an input cannot have data", f"{member}.data")
@@ -93,7 +96,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
         )
     if texture.is_planes and needed != texture.layers:
         refuse(
-            f"{texture.batch} x {texture.channels} channels take {needed} layers, "
+            f"{texture.channels} channels with batch {texture.batch} take {needed} layers, "
             f"not {texture.layers}",
             f"{member}.layers",
         )
@@ -119,7 +122,7 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
     rank = len(port.shape)
     if len(port.axes) != rank or any(axis >= rank for axis in port.axes):
         refuse(
-            f"the axes {listed(port.axes)} do not name each axis of the shape once",
+            f"the axes {listed(port.axes)} must name each axis of the shape exactly once",
             f"{member}.axes",
         )
     shape = logical_shape(port.shape, port.axes)
@@ -141,8 +144,8 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
         row = shape[rank - 1] if rank > 0 else 1
         if row != texture.channels or prod(shape) != texture.batch * texture.channels:
             refuse(
-                f"the shape {listed(shape)} does not fit {texture.batch} rows of "
-                f"{texture.channels}",
+                f"the shape {listed(shape)} does not fit a texture of {texture.batch} rows of "
+                f"{texture.channels} values",
                 f"{member}.shape",
             )
     if port.dtype != "float32" and port.encoding != "float":
@@ -222,7 +225,7 @@ def _check_reads(
 def _check_lifetime(texture: Texture, index: int, place: Place) -> None:
     if index < texture.first or index > texture.last:
         refuse(
-            f"pass {index} uses {texture.name!r} outside its lifetime, {texture.first} to "
+            f"pass {index} uses {texture.name!r} outside its lifetime, passes {texture.first} to "
             f"{texture.last}",
             place,
         )

@@ -348,7 +348,7 @@ class Runner:
             raise ShadergenError(
                 "SG0605",
                 "the runner is not initialised",
-                help="call init(), or use it in a with block",
+                help="call init(), or use the runner in a with block",
             )
         self._make_current()
         return self._resources
@@ -368,16 +368,21 @@ class Runner:
         """Return the numbers of an external texture's matrix."""
         external = self.build.textures[port.texture].is_external
         if external == (given is None):
-            takes = "an external texture and its matrix" if external else "no matrix"
-            raise ShadergenError("SG0605", f"'{port.name}' takes {takes}")
+            wrong = "is not an external texture, and takes no matrix"
+            if external:
+                wrong = "takes an external texture and its matrix"
+            raise ShadergenError("SG0605", f"'{port.name}' {wrong}")
         if given is None:
             return None
         numbers = np.asarray(given, np.float32)
         if numbers.shape != (MATRIX,) or not np.isfinite(numbers).all():
             raise ShadergenError(
                 "SG0605",
-                f"the matrix of '{port.name}' must have {MATRIX} finite numbers, column by column",
-                why=f"its shape is {shape_text(numbers.shape)}",
+                f"the matrix of '{port.name}' must be a flat list of {MATRIX} finite numbers, "
+                "column by column",
+                why="it holds NaN or infinity"
+                if numbers.shape == (MATRIX,)
+                else f"its shape is {shape_text(numbers.shape)}",
             )
         return list(map(float, numbers))
 

@@ -184,7 +184,7 @@ def chosen(
                 "SG0605",
                 f"{name} {value!r} is not supported",
                 why=next(own, ""),
-                supported=f"{least} to {most}",
+                supported=f"{'' if isinstance(value, int) else 'integers from '}{least} to {most}",
                 help=_nearest(dynamic_sizes, {**present, **sizes}),
             )
         values[name] = value

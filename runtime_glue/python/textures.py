@@ -29,7 +29,9 @@ _TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
 
 _TEXTURE_EXTERNAL_OES = 0x8D65  # PyOpenGL does not declare it
 _LAST = 2**32 - 1  # the largest name of a GL object
-RESIZE = "give a texture of that size, or resize() a build compiled with --input-size dynamic"
+RESIZE = (
+    "give a texture of the build's size, or resize() a build compiled with --input-size dynamic"
+)
 
 
 def target_of(gl: Any, texture: Texture) -> int:
@@ -253,7 +255,7 @@ def names_of(port: Port, texture: Texture, given: int | Iterable[int]) -> tuple[
         raise ShadergenError(
             "SG0605",
             f"'{port.name}' takes {takes}, not {given!r}",
-            help="give the integers that glGenTextures gave",
+            help="give the texture names that glGenTextures returned",
         )
     return tuple(map(int, names))
 

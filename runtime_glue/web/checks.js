@@ -30,7 +30,7 @@ export function checkText(text) {
       if (known.has(member)) malformed(`the member ${show(member)} is given twice`);
       known.add(member);
     }
-    if (members.length > MAX_DEPTH) malformed("it is nested too deeply");
+    if (members.length > MAX_DEPTH) malformed("the JSON is nested too deeply");
   }
 }
 

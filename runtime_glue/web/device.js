@@ -21,10 +21,10 @@ export function checkRequirements(gl, { requires }) {
     missing.push(`OpenGL ES 3.${(requires.glsl % 100) / 10} (WebGL 2 is OpenGL ES 3.0)`);
   }
   if (requires.color_buffer === "float" && !float) {
-    missing.push("EXT_color_buffer_float, to draw to 32-bit float textures");
+    missing.push("EXT_color_buffer_float, needed to draw to 32-bit float textures");
   }
   if (requires.color_buffer === "half_float" && !half) {
-    missing.push("EXT_color_buffer_half_float or _float, to draw to 16-bit float textures");
+    missing.push("EXT_color_buffer_half_float or _float, needed to draw to 16-bit float textures");
   }
   missing.push(...(requires.extensions ?? []).map((name) => `${name}, which no browser has`));
   for (const [name, needed] of Object.entries(requires.limits)) {
@@ -36,7 +36,7 @@ export function checkRequirements(gl, { requires }) {
     }
     if (needed <= offered) continue;
     const reason = known ? `${enumerant} is ${offered}` : "WebGL 2 has none";
-    missing.push(`${name.replaceAll("_", " ")} ${needed} (${reason})`);
+    missing.push(`${name.replaceAll("_", " ")} >= ${needed} (${reason})`);
   }
   if (!missing.length) return;
   throw new ShadergenError("SG0602", `this GL lacks ${missing[0]}`, {

@@ -63,7 +63,7 @@ export async function fetchWeights(base, { file, size, sha256 }, get, digest) {
     throw new ShadergenError("SG0505", "the weights cannot be checked", { where: file, why, help });
   }
   if ((await checksum(content, digest)) !== sha256) {
-    throw wrong("the weights file has been altered", "its SHA-256 checksum is not the schedule's");
+    throw wrong("the weights file has been altered", "the schedule lists another SHA-256 checksum");
   }
   return content;
 }

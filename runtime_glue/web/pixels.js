@@ -60,7 +60,7 @@ export function checkPicture(source, { width, height }) {
   const [columns, rows] = [side("Width"), side("Height")];
   if (columns === width && rows === height) return;
   let what = `the picture is ${rows}x${columns}, the build takes ${height}x${width}`;
-  let help = "draw it to a canvas of that size, or resize() a build compiled with --input-size dynamic";
+  let help = "draw it to a canvas of the build's size, or resize() a build compiled with --input-size dynamic";
   if (!columns) {
     what = `${named(source)} is no picture, or it is not loaded`;
     help = "await decode() of an img, 'loadeddata' of a video";
@@ -159,8 +159,8 @@ function toBytes(values, isFloat) {
 /** Refuse what the build was not made for. */
 function checkSpan(values, { name, range }) {
   if (!range || values.every((v) => v >= range[0] && v <= range[1])) return;
-  throw new ShadergenError("SG0605", `input '${name}' holds ${span(values)}`, {
-    why: `16-bit floats need inputs from ${range.join(" to ")}`,
+  throw new ShadergenError("SG0605", `input '${name}' holds values from ${span(values)}`, {
+    why: `the build's 16-bit floats are for inputs from ${range.join(" to ")}`,
     help: "compile with a wider --input-range, or with --precision highp",
   });
 }

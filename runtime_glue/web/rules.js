@@ -48,14 +48,14 @@ function checkRange(where, member, weightsSize) {
 
 function checkTexture(texture, member, weightsSize, isInput) {
   if (bytes(texture) > MAX_TEXTURE_BYTES) {
-    refuse(`${bytes(texture)} bytes exceed ${MAX_TEXTURE_BYTES}`, member);
+    refuse(`the texture takes ${bytes(texture)} bytes, more than ${MAX_TEXTURE_BYTES}`, member);
   }
   if (texture.first > texture.last) {
     refuse(`the first pass, ${texture.first}, is after the last, ${texture.last}`, member);
   }
   const isPlain = (texture.layers === 1) && (texture.packing === "planes") && (texture.format === "rgba8");
   if ((texture.kind === "external") && !(isPlain && isInput)) {
-    refuse("an external texture must be an input of one rgba8 plane", `${member}.kind`);
+    refuse("an external texture must be an rgba8 input with one layer and packing planes", `${member}.kind`);
   }
   if (!(texture.data == null)) {
     if (isInput) {
@@ -73,7 +73,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
     refuse(`${texture.batch} rows of ${texture.channels} values need ${needed} texels, the texture has ${room}`, `${member}.batch`);
   }
   if ((texture.packing === "planes") && (needed !== texture.layers)) {
-    refuse(`${texture.batch} x ${texture.channels} channels take ${needed} layers, not ${texture.layers}`, `${member}.layers`);
+    refuse(`${texture.channels} channels with batch ${texture.batch} take ${needed} layers, not ${texture.layers}`, `${member}.layers`);
   }
   if (formatOf(texture).components < Math.min(texture.channels, LANES)) {
     refuse(`${texture.channels} channels do not fit ${texture.format}`, `${member}.format`);
@@ -99,7 +99,7 @@ function checkPorts(build, ports, member) {
 function checkPort(port, texture, member) {
   const rank = port.shape.length;
   if ((port.axes.length !== rank) || port.axes.some((axis) => axis >= rank)) {
-    refuse(`the axes ${listed(port.axes)} do not name each axis of the shape once`, `${member}.axes`);
+    refuse(`the axes ${listed(port.axes)} must name each axis of the shape exactly once`, `${member}.axes`);
   }
   const shape = logicalShape(port.shape, port.axes);
   const isSigned = (port.encoding === "y2rg") || (port.encoding === "y2rg_half");
@@ -117,7 +117,7 @@ function checkPort(port, texture, member) {
   } else {
     const row = (rank > 0) ? shape[rank - 1] : 1;
     if ((row !== texture.channels) || (prod(shape) !== (texture.batch * texture.channels))) {
-      refuse(`the shape ${listed(shape)} does not fit ${texture.batch} rows of ${texture.channels}`, `${member}.shape`);
+      refuse(`the shape ${listed(shape)} does not fit a texture of ${texture.batch} rows of ${texture.channels} values`, `${member}.shape`);
     }
   }
   if ((port.dtype !== "float32") && (port.encoding !== "float")) {
@@ -194,7 +194,7 @@ function checkReads(build, gpuPass, index, member, given, written, slots) {
 
 function checkLifetime(texture, index, place) {
   if ((index < texture.first) || (index > texture.last)) {
-    refuse(`pass ${index} uses '${texture.name}' outside its lifetime, ${texture.first} to ${texture.last}`, place);
+    refuse(`pass ${index} uses '${texture.name}' outside its lifetime, passes ${texture.first} to ${texture.last}`, place);
   }
 }
 

@@ -108,7 +108,7 @@ function chosen({ parameters, constraints }, present, wanted) {
       );
       throw new ShadergenError("SG0605", `${name} ${value} is not supported`, {
         why: own?.why,
-        supported: `${min} to ${max}`,
+        supported: `${Number.isInteger(value) ? "" : "integers from "}${min} to ${max}`,
       });
     }
     values[name] = value;

@@ -35,7 +35,7 @@ async function openVariant(base, path, get, open) {
   try {
     if (content.length > MAX_SCHEDULE_BYTES) malformed(`${SCHEDULE} is larger than 64 MiB`);
     const found = await open(textOf(content) ?? malformed(`${SCHEDULE} is not UTF-8`));
-    if (found.variants) malformed("a variant has variants", `${SCHEDULE}: variants`);
+    if (found.variants) malformed("the schedule of a variant cannot list variants", `${SCHEDULE}: variants`);
     return found;
   } catch (error) {
     if (!(error instanceof ShadergenError)) throw error;

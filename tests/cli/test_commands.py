@@ -357,7 +357,7 @@ def test_one_array_for_two_inputs_is_refused_by_their_names(tmp_path):
     with pytest.raises(ShadergenError) as caught:
         named({"": np.zeros(3)}, ["left", "right"])
     assert (caught.value.what, caught.value.supported) == (
-        "one .npy cannot fill 2 inputs", "an .npz with left, right"
+        "one .npy cannot fill 2 inputs", "an .npz with the arrays left, right"
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
         "names 'foo', which is not an input\n  --> ",
     ),
     "dynamic by name": (
-        lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, without a name"
+        lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, which take no"
     ),
     "calibrating open sizes": (
         lambda d: ESPCN,
@@ -109,11 +109,11 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     "unknown device": (lambda d: ESPCN, (*SIZE, "--device", "webgl2"), "SG0301", "webgl2-min"),
     "compute for browsers": (
         lambda d: ESPCN, (*SIZE, "--device", "webgl2-min", "--glsl", "310"), "SG0301",
-        "--glsl 310 is not supported\n  = supported: 300 with --device webgl2-min\n",
+        "--device webgl2-min is WebGL 2, with GLSL ES 300\n  = supported: 300 with",
     ),
     "newest for browsers": (
         lambda d: ESPCN, (*SIZE, "--device", "swiftshader", "--glsl", "320"), "SG0301",
-        "--glsl 320 is not supported\n  = supported: 300 with --device swiftshader",
+        "--glsl 320 is not supported\n  = why: --device swiftshader is WebGL 2, with GLSL ES 300",
     ),
     "encoding": (
         lambda d: onnx(d, helper.make_node("Relu", ["x"], ["y"])), ("--output-encoding", "y2rg"),
@@ -243,7 +243,7 @@ def test_a_profile_is_saved_under_a_name_that_device_takes(shadergen, tmp_path):
 def test_a_reference_for_other_files_is_refused_in_plain_words(shadergen):
     ran = shadergen("verify", ESPCN, *SIZE, "--reference", "onnxruntime")
     assert ran.err.startswith("error[SG0702]: the reference onnxruntime cannot run the model")
-    assert "why: the model is a file for keras\n" in ran.err
+    assert "why: it is a Keras model\n" in ran.err
 
 
 @pytest.mark.parametrize("command", [("inspect",), ("run", "x.npy", "-o", "y.npy")])

@@ -154,7 +154,7 @@ def test_what_cannot_be_read_or_written_is_refused(shadergen, tmp_path):
     wrong = shader(tmp_path, "//!HOOK LUMA\n//!BIND HOOKED\nvec4 hook() { return nothing; }\n")
     ran = shadergen("run", wrong, source, "-o", output)
     assert "error[SG0607]: FFmpeg's libplacebo filter failed" in ran.err
-    assert "= help: the line is: vec4 hook() { return nothing; }" in ran.err
+    assert "= why: the line is: vec4 hook() { return nothing; }" in ran.err
     idle = shader(tmp_path, "//!HOOK LUMA\n//!WHEN HOOKED.w 64 >\n")
     ran = shadergen("run", idle, source, "-o", output)
     assert "HOOKED.w > 64 (HOOKED.w is 64)" in ran.err

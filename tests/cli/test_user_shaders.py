@@ -190,16 +190,16 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
     assert "cannot read" in shadergen("run", tmp_path / "no.glsl", gray, "-o", output).err
     (tmp_path / "a.mkv").write_bytes(b"no video")
     ran = shadergen("run", shader, tmp_path / "a.mkv", "-o", tmp_path / "b.png")
-    assert "'a.mkv' gives a video" in ran.err
+    assert "for the input 'a.mkv', the result is a video" in ran.err
     ran = shadergen("run", shader, gray, "-o", tmp_path / "b.mkv")
-    assert "'gray.png' gives a picture" in ran.err
+    assert "for the input 'gray.png', the result is a picture" in ran.err
     ran = shadergen("run", shader, tmp_path, "-o", tmp_path / "folder")
-    assert "supported: a file of a picture or video, and a file for the result" in ran.err
+    assert "supported: pictures and videos" in ran.err
     refused = shadergen("inspect", shader).err
     assert "is shader code, not a model" in refused
     assert "inspect MODEL --target mpv shows the passes of a user shader" in refused
     ran = shadergen("run", shader, gray, "-o", tmp_path / "a.npz")
-    assert "supported: a file of a picture or video, and a file for the result" in ran.err
+    assert "supported: pictures and videos" in ran.err
     for arguments, why in {
         ("--warm-up", "3"): "--warm-up is not supported with user shaders",
         ("--chart", tmp_path / "a.svg"): "--chart is not supported with user shaders",
@@ -210,8 +210,8 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
         assert why in shadergen("bench", shader, *arguments).err
     ran = shadergen("bench", shader, tmp_path / "a.mkv")
     assert "a.mkv' is neither a user shader (.glsl) nor a build" in ran.err
-    assert "--size HxW sets the size of the frames" in ran.err
-    assert "--size is for user shaders" in shadergen("bench", "build", "--size", "3x5").err
+    assert "to choose the size of the frames: --size HxW" in ran.err
+    assert "--size applies only to user shaders" in shadergen("bench", "build", "--size", "3x5").err
     assert not output.exists()
 
 

@@ -169,7 +169,7 @@ def test_a_size_for_a_model_of_fixed_size_says_how_to_go_on(shadergen, tmp_path)
     for command in (("verify",), ("compile", "-o", tmp_path / "b")):
         ran = shadergen(command[0], model, *command[1:], "--input-size", "16x16")
         assert ran.code == 2
-        assert "omit the size to take the model's own" in ran.err
+        assert "omit --input-size to keep the model's size" in ran.err
         assert "export the model with that size" in ran.err
 
 

@@ -148,24 +148,25 @@ bool check_requirements(const Requires& required, const GL& gl, const Device& de
         else missing("OpenGL ES 3.{} (this is {}.{})", {need % 10, device.es / 10, device.es % 10});
     }
     if (required.color_buffer == ColorBuffer::floats && !device.draws_float)
-        missing("GL_EXT_color_buffer_float, to draw to 32-bit float textures", {});
+        missing("GL_EXT_color_buffer_float, needed to draw to 32-bit float textures", {});
     if (required.color_buffer == ColorBuffer::half_float && !device.draws_half_float)
         missing(
-            "GL_EXT_color_buffer_half_float or GL_EXT_color_buffer_float, to draw to 16-bit float "
-            "textures",
+            "GL_EXT_color_buffer_half_float or GL_EXT_color_buffer_float, needed to draw to 16-bit "
+            "float textures",
             {});
     if (!required.extensions.empty() && !device.external)
-        missing("{}, to read the application's external textures", {external_extension});
+        missing("{}, needed to read the application's external textures", {external_extension});
     for (std::size_t i = 0; i < limit_count; ++i) {
         if (required.limits[i] <= device.limits[i]) continue;
         std::string name = limit_name(i);
         std::replace(name.begin(), name.end(), '_', ' ');
-        missing("{} {} (GL_MAX_{} is {})",
+        missing("{} >= {} (GL_MAX_{} is {})",
                 {name, required.limits[i], limits[i].text, device.limits[i]});
     }
     if (first.empty()) return true;
     locate(error, "{}, {}", {device.renderer, device.version});
-    error.help = "compile the model for this device ('shadergen doctor' shows what it offers)";
+    error.help =
+        "compile the model for this device ('shadergen doctor' lists the device's features)";
     return fail(error, "SG0602", "this GL lacks {}", {first});
 }
 

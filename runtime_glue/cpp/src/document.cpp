@@ -63,7 +63,7 @@ private:
     Node& node(std::size_t index) { return document_.nodes_[index]; }
     bool value(int depth) {
         constexpr int deepest = 512;
-        if (depth > deepest) return malformed(error_, "it is nested too deeply", {});
+        if (depth > deepest) return malformed(error_, "the JSON is nested too deeply", {});
         if (document_.nodes_.size() == max_nodes)
             return malformed(error_, "it holds more than {} values", {max_nodes});
         const std::size_t index = document_.nodes_.size();

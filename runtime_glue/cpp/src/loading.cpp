@@ -70,7 +70,7 @@ bool read_weights(const Files& files, const Weights& weights, Source& source, Er
     locate(error, weights.file);
     error.help = "copy the whole build folder again, or compile the model again";
     if (found == size) {
-        error.why = "its SHA-256 checksum is not the schedule's";
+        error.why = "the schedule lists another SHA-256 checksum";
         return fail(error, "SG0505", "the weights file has been altered", {});
     }
     tell(error.why, "it has {} bytes, the schedule says {}", {found, size});
@@ -109,7 +109,7 @@ bool open_variant(const Files& files, Value entry, Opened& to, Error& error) {
     if (!read_text(files, path, text, error)) return false;
     if (open(text, to, error)) {
         if (!to.source->document.root()["variants"]) return true;
-        malformed(error, "a variant has variants", {}, "variants");
+        malformed(error, "the schedule of a variant cannot list variants", {}, "variants");
     }
     const auto rename = [&](std::string& said) {  // it lies in another file
         const std::size_t at = said.find(schedule_file);

@@ -159,10 +159,11 @@ bool check_image(DType type, const Span& span, Error& error) {
 
 bool check_values(const Port& port, const Texture& texture, const Span& span, Error& error) {
     if (port.has_range && (!span.numbers || span.low < port.low || span.high > port.high)) {
-        tell(error.why, "16-bit floats need inputs from {} to {}",
+        tell(error.why, "the build's 16-bit floats are for inputs from {} to {}",
              {port.low, port.high});
         error.help = "compile with a wider --input-range, or with --precision highp";
-        return fail(error, "SG0605", "input '{}' holds {} to {}", {port.name, span.low, span.high});
+        return fail(error, "SG0605", "input '{}' holds values from {} to {}",
+                    {port.name, span.low, span.high});
     }
     if (port.dtype != DType::float32) {
         if (span.fractions || !span.numbers)

@@ -67,7 +67,7 @@ Error Runner::bind_input(std::string_view name, unsigned texture, const float* m
     const Port* const port = p.find(&Schedule::inputs, name, error);
     if (!port) return error;
     if (!p.texture(port->texture).is_external) {
-        fail(error, "SG0605", "'{}' takes no matrix", {name});
+        fail(error, "SG0605", "'{}' is not an external texture, and takes no matrix", {name});
         return error;
     }
     for (std::size_t i = 0; i < matrix_size; ++i)

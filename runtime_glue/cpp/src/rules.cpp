@@ -74,14 +74,14 @@ bool check_range(const Range& where, const Place& member, std::int64_t weights_s
 
 bool check_texture(const Texture& texture, const Place& member, std::int64_t weights_size, bool is_input, Error& error) {
     if (texture.bytes() > max_texture_bytes) {
-        return refuse(error, "{} bytes exceed {}", {texture.bytes(), max_texture_bytes}, member);
+        return refuse(error, "the texture takes {} bytes, more than {}", {texture.bytes(), max_texture_bytes}, member);
     }
     if (texture.first > texture.last) {
         return refuse(error, "the first pass, {}, is after the last, {}", {texture.first, texture.last}, member);
     }
     const auto is_plain = (texture.layers == 1) && texture.is_planes && (texture.format == format_of("rgba8"));
     if (texture.is_external && !(is_plain && is_input)) {
-        return refuse(error, "an external texture must be an input of one rgba8 plane", {}, member, "kind");
+        return refuse(error, "an external texture must be an rgba8 input with one layer and packing planes", {}, member, "kind");
     }
     if (!is_none(texture.data)) {
         if (is_input) {
@@ -99,7 +99,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
         return refuse(error, "{} rows of {} values need {} texels, the texture has {}", {texture.batch, texture.channels, needed, room}, member, "batch");
     }
     if (texture.is_planes && (needed != texture.layers)) {
-        return refuse(error, "{} x {} channels take {} layers, not {}", {texture.batch, texture.channels, needed, texture.layers}, member, "layers");
+        return refuse(error, "{} channels with batch {} take {} layers, not {}", {texture.channels, texture.batch, needed, texture.layers}, member, "layers");
     }
     if (texture.format->components < std::min<std::int64_t>(texture.channels, lanes)) {
         return refuse(error, "{} channels do not fit {}", {texture.channels, texture.format->name}, member, "format");
@@ -128,7 +128,7 @@ bool check_ports(const Schedule& build, const List<Port>& ports, const Place& me
 bool check_port(const Port& port, const Texture& texture, const Place& member, Error& error) {
     const auto rank = length(port.shape);
     if ((length(port.axes) != rank) || any(port.axes, [&](const auto& axis) { return axis >= rank; })) {
-        return refuse(error, "the axes {} do not name each axis of the shape once", {listed(port.axes)}, member, "axes");
+        return refuse(error, "the axes {} must name each axis of the shape exactly once", {listed(port.axes)}, member, "axes");
     }
     const auto shape = logical_shape(port.shape, port.axes);
     const auto is_signed = (port.encoding == Encoding::y2rg) || (port.encoding == Encoding::y2rg_half);
@@ -146,7 +146,7 @@ bool check_port(const Port& port, const Texture& texture, const Place& member, E
     } else {
         const auto row = (rank > 0) ? shape[rank - 1] : 1;
         if ((row != texture.channels) || (prod(shape) != (texture.batch * texture.channels))) {
-            return refuse(error, "the shape {} does not fit {} rows of {}", {listed(shape), texture.batch, texture.channels}, member, "shape");
+            return refuse(error, "the shape {} does not fit a texture of {} rows of {} values", {listed(shape), texture.batch, texture.channels}, member, "shape");
         }
     }
     if ((port.dtype != DType::float32) && (port.encoding != Encoding::plain)) {
@@ -229,7 +229,7 @@ bool check_reads(const Schedule& build, const Pass& gpu_pass, std::int64_t index
 
 bool check_lifetime(const Texture& texture, std::int64_t index, const Place& place, Error& error) {
     if ((index < texture.first) || (index > texture.last)) {
-        return refuse(error, "pass {} uses '{}' outside its lifetime, {} to {}", {index, texture.name, texture.first, texture.last}, place);
+        return refuse(error, "pass {} uses '{}' outside its lifetime, passes {} to {}", {index, texture.name, texture.first, texture.last}, place);
     }
     return true;
 }

@@ -144,7 +144,7 @@ void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string&
     if (differs(gl::TEXTURE_WIDTH, "width", texture.width) ||
         differs(gl::TEXTURE_HEIGHT, "height", texture.height)) {
         help =
-            "give a texture of that size, or resize() a build compiled with "
+            "give a texture of the build's size, or resize() a build compiled with "
             "--input-size dynamic";
         return;
     }

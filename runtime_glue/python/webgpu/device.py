@@ -99,7 +99,7 @@ class DeviceInfo:
         if requires.color_buffer == "float" and not self.draws_float:
             missing.append(f"drawing to 32-bit float textures (this is {self.version})")
         return missing + [
-            f"{name.replace('_', ' ')} {needed} ({LIMITS.get(name, name)} is {offered})"
+            f"{name.replace('_', ' ')} >= {needed} ({LIMITS.get(name, name)} is {offered})"
             for name, needed in requires.limits.items()
             if needed > (offered := self.limits.get(name, 0))
         ]

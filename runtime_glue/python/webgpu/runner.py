@@ -268,7 +268,7 @@ class Runner:
             raise ShadergenError(
                 "SG0605",
                 "the runner is not initialised",
-                help="call init(), or use it in a with block",
+                help="call init(), or use the runner in a with block",
             )
 
     def _ready(self) -> list[Step]:

@@ -107,7 +107,7 @@ def check_texture(port: Port, texture: Texture, given: Any, uses: Any, use: str)
     wanted = (texture.width, texture.height, texture.layers)
     wrong = ""
     if size is None:
-        wrong = f"{given!r} is no texture of WebGPU"
+        wrong = f"{given!r} is not a WebGPU texture"
     elif tuple(size) != wanted:
         wrong = f"the texture has size {_text(size)}, not {_text(wanted)} (width, height, layers)"
     elif given.dimension != "2d" or given.sample_count != 1:

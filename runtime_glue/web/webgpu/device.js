@@ -50,7 +50,7 @@ export function checkRequirements({ features, limits }, { requires }) {
     if (name === "draw_buffers") offered = Math.min(offered, Math.floor(limits[ROOM] / WIDEST_TEXEL));
     if (name.endsWith("uniform_blocks")) offered -= 1; // one buffer is for sizes
     if (needed <= offered) continue;
-    missing.push(`${name.replaceAll("_", " ")} ${needed} (${key ?? name} is ${offered})`);
+    missing.push(`${name.replaceAll("_", " ")} >= ${needed} (${key ?? name} is ${offered})`);
   }
   if (!missing.length) return;
   throw new ShadergenError("SG0602", `this WebGPU lacks ${missing[0]}`, {

@@ -10,7 +10,7 @@ import { fillTexture, nameOf, readTexture } from "./textures.js";
 import { Timer } from "./timer.js";
 
 const SCOPES = ["validation", "out-of-memory"];
-const RESIZE = "give a texture of that size, or resize() a build compiled with --input-size dynamic";
+const RESIZE = "give a texture of the build's size, or resize() a build compiled with --input-size dynamic";
 
 /** Return the formats of what a draw writes. */
 const formatsOf = (pass, textures) =>

@@ -158,7 +158,7 @@ def compiled(model: ModelProto, size: tuple[int, int] = (256, 384)) -> Shadergen
     ("build", "code", "says"),
     [
         (whole_numbers, "SG0207", "too complex: a number beyond 64 bits"),
-        (fractions, "SG0207", "floating-point arithmetic beyond float32's exact range"),
+        (fractions, "SG0207", "a size computation that float32 cannot hold exactly"),
         (tiled, "SG0401", "the constants that the model computes are too large"),
     ],
 )

@@ -183,6 +183,7 @@ def test_another_filter_is_refused_by_name(tmp_path):
     error = refusal(path)
     assert error.code == "SG0206"
     assert (
-        error.what == "weight 'kernel' is stored with filter scaleoffset, which is not implemented"
+        error.what
+        == "weight 'kernel' is stored with the HDF5 filter scaleoffset, which is not implemented"
     )
     assert error.supported == "deflate (gzip), lzf, shuffle, fletcher32"

@@ -149,8 +149,8 @@ def test_sizes_in_another_order_than_the_models_are_blamed_on_the_option(tmp_pat
 
 REFUSED = {
     "unknown": ((), ("summ",), "--outputs names 'summ', which is not a layer"),
-    "several calls": ((), ("shared",), "names 'shared', a layer used 2 times: say which call"),
-    "no such call": ((), ("shared:2",), "names 'shared:2', a layer used 2 times: say which call"),
+    "several calls": ((), ("shared",), "names 'shared', but layer 'shared' is called 2 times"),
+    "no such call": ((), ("shared:2",), "names 'shared:2', but layer 'shared' is called 2 times"),
     "no such result": ((), ("backbone:0:2",), "which is not the result of a layer"),
     "too many numbers": ((), ("sum:0:0",), "which is not the result of a layer"),
     "of no use": (("last",), ("sum",), "--inputs names 'last', which no output needs"),

@@ -47,7 +47,9 @@ def test_weights_outside_the_file_are_not_read(tmp_path):
     with h5py.File(path, "r+") as file:
         del file[name]
         file.create_dataset(name, (4,), "f4", external=[(str(tmp_path / "secret"), 0, 16)])
-    assert refusal(path).code == "SG0103"
+    error = refusal(path)
+    assert error.code == "SG0103"
+    assert error.what.endswith("is an external or virtual HDF5 dataset")
 
 
 def test_a_size_in_a_header_is_not_believed(tmp_path):

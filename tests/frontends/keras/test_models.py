@@ -208,8 +208,8 @@ def test_a_lambda_is_refused_until_the_user_defines_it():
     assert refusal(path).render().splitlines() == [
         "error[SG0203]: Lambda layer 'up' has no definition",
         f"  --> {path}: layer 'up' (Lambda)",
-        "  = why: its Python code is never loaded from a model file",
-        "  = help: write what it computes into a file and pass --define FILE; for example: "
+        "  = why: the Python code of a Lambda layer is never loaded from a model file",
+        "  = help: write a definition into FILE and pass --define FILE; for example: "
         "up(x) = x * sigmoid(x)",
     ]
     with np.load(path.with_suffix(".npz")) as arrays:

@@ -87,7 +87,8 @@ def test_an_unknown_layer_with_weights_is_not_told_to_be_a_formula(tmp_path, nam
 
     error = refusal(altered(tmp_path, change))
     assert error.code == code
-    assert "has weights, which formulas (--define) cannot read" in error.help
+    assert "formulas (--define) cannot read the layer's weights" in error.why
+    assert "--define" not in error.help
 
 
 @pytest.mark.parametrize("text", ["quantized_bits(", "quantized_bits(1,2,3,4,5,6)", "binary(x=y)"])

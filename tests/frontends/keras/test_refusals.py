@@ -55,7 +55,7 @@ def test_a_function_that_is_not_implemented(tmp_path):
         ({"data_format": "sideways"}, "SG0105", "'data_format' must be", ""),
         ({"groups": 3}, "SG0105", "'groups' must be a divisor", ""),
         ({"filters": 6}, "SG0106", "weight 'feature/kernel:0' has shape (3, 3, 2, 5)", ""),
-        ({"use_bias": False}, "SG0106", "the layer needs 1 weights, the file has 2", ""),
+        ({"use_bias": False}, "SG0106", "the layer needs 1 weight, the file has 2", ""),
         ({"kernel_size": 10**12}, "SG0105", "'kernel_size' must be two integers", ""),
     ],
 )
@@ -93,7 +93,7 @@ def test_an_argument_that_nobody_reads_is_refused(tmp_path):
         (lambda c: conv(c).update(inbound_nodes=[[["image", 0, 3, {}]]]), "the model reads result"),
         (
             lambda c: conv(c).update(inbound_nodes=[[["image", 7, 0, {}]]]),
-            "layer 'image' has no result 0",
+            "the model reads result 0 of call 7 of layer 'image', which does not exist",
         ),
         (lambda c: conv(c).update(inbound_nodes=5), "'inbound_nodes' is not a list"),
         (lambda c: conv(c).update(name=None, config={}), "a layer of class 'Conv2D' has no name"),

@@ -46,7 +46,7 @@ def test_an_output_that_contradicts_its_declared_shape_is_refused(tmp_path: Path
         "error[SG0105]: 'y' has shape 1x3x4x4 where the model declares 1x3x5x4\n"
         "  --> model.onnx: node relu (Relu), inputs 1x3x4x4\n"
         "  = why: ONNX's shape inference gives 1x3x4x4, too: the declared shape is stale\n"
-        "  = help: to ignore the declared shape of this output, name it: --outputs y"
+        "  = help: to ignore the declared shape, name this output: --outputs y"
     )
 
 
@@ -80,7 +80,7 @@ def test_a_shape_in_between_that_onnx_cannot_infer_is_refused(tmp_path: Path) ->
         "error[SG0105]: 'p' has shape 1x3x8x8 where the model declares 1x3x4x4\n"
         "  --> model.onnx: node gelu (Gelu), inputs 1x3x8x8\n"
         "  = why: either the declared shape is stale, or shadergen misreads the operator\n"
-        "  = help: if it is stale, remove it from the file: del model.graph.value_info[:]"
+        "  = help: if declared shapes are stale, delete them: del model.graph.value_info[:]"
     )
 
 

@@ -237,8 +237,8 @@ def test_a_tensor_that_does_not_count_has_no_gradient() -> None:
         (apply(CumProd(2), A), "through CumProd"),
         (apply(Pad((0, 0, 1), (0, 0, 1), "edge"), A), "through Pad in mode edge"),
         (apply(Slice((0, 0, 0), (1, 1, 2), (2, 3, 2)), A), r"through Slice with steps \(1, 1, 2\)"),
-        (apply(Reduce("prod", (1,)), A), "through the prod"),
-        (apply(Reduce("max", (1,), element=parse("x0 * x0")), A), "through the max"),
+        (apply(Reduce("prod", (1,)), A), "through a prod reduction"),
+        (apply(Reduce("max", (1,), element=parse("x0 * x0")), A), "through a max reduction"),
         (apply(MatMul(), A, ROW), "through MatMul of a vector"),
     ],
 )
@@ -312,15 +312,15 @@ def test_a_gradient_by_a_tensor_on_the_way_takes_it_as_given(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("inputs", "attributes", "message"),
     [
-        (("x",), {"xs": ["x"], "y": "h"}, "Gradient needs a single number, 'h' has more"),
+        (("x",), {"xs": ["x"], "y": "h"}, "Gradient needs a y with one element, 'h' has more"),
         (
             ("b",),
             {"xs": ["x"], "y": "loss"},
-            "input 0 of Gradient must be 'x'",
+            "input 0 of Gradient must be 'x', as in attribute xs",
         ),
         (("x", "b"), {"xs": ["x"], "y": "loss"}, "2 inputs for 1 name in xs and zs"),
         (("x", "x"), {"xs": ["x", "x"], "y": "loss"}, "name one tensor twice"),
-        (("q",), {"xs": ["q"], "y": "loss"}, "xs=q, which is known when compiling"),
+        (("q",), {"xs": ["q"], "y": "loss"}, "Gradient with the constant 'q' in xs"),
         (("x",), {"xs": ["x"], "y": "lost"}, "'lost' is not defined"),
     ],
 )

@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "  --> model.onnx: node act (Relo), inputs 1x3x6x5\n"
         "  = why: domain ai.onnx, operator set 17\n"
         "  = help: did you mean 'Relu'?\n"
-        "  = help: define it with --define FILE, which holds a line like: Relo(x) = ...",
+        "  = help: define the operator with --define FILE; FILE holds a line like: Relo(x) = ...",
     ),
     "unknown operator of PyTorch": (
         changed(noted_by_pytorch, node("Relo", name="act")),
@@ -77,7 +77,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "  = supported: operators of ai.onnx, ai.onnx.ml, com.microsoft, "
         "qonnx.custom_op.general, onnx.brevitas, finn.custom_op.general, "
         "ai.onnx.preview.training\n"
-        "  = help: define it with --define FILE, which holds a line like: "
+        "  = help: define the operator with --define FILE; FILE holds a line like: "
         '"my.domain::Snake"(x) = ...',
     ),
     "unknown operator with weights": (
@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "  = supported: operators of ai.onnx, ai.onnx.ml, com.microsoft, "
         "qonnx.custom_op.general, onnx.brevitas, finn.custom_op.general, "
         "ai.onnx.preview.training\n"
-        "  = help: define it with --define FILE, which holds a line like: "
+        "  = help: define the operator with --define FILE; FILE holds a line like: "
         '"my::Quantizer"(x, w1, w2) = ...\n'
         "  = help: w1, w2 stand for the operator's weights\n"
         "  = help: or end the model before the operator and run the operator in the "
@@ -192,7 +192,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "sequence in": (
         changed(lambda p: p.graph.input[0].type.sequence_type.SetInParent(), node("Relu")),
-        "error[SG0206]: input 'x' is of type sequence_type",
+        "error[SG0206]: input 'x' is of type sequence",
     ),
     "sparse": (
         changed(lambda p: p.graph.sparse_initializer.append(SPARSE), node("Add", "x", "b")),

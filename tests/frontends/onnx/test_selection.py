@@ -262,7 +262,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "repeats": (
         node("Tile", "x", "s"),
         {"s": np.array([2, 2])},
-        "error[SG0105]: 2 repeats do not fit rank 3",
+        "error[SG0105]: Tile needs 3 repeats for rank 3, not 2",
     ),
     "out of range": (
         [

@@ -254,7 +254,7 @@ def other_domain(proto: Any) -> Any:
 REFUSED = {
     "shapes that differ without broadcast": (
         old("Add", 6, {"b": BLOCK}),
-        "error[SG0205]: operands of shapes [2, 3, 4, 5] and [3, 4] differ\n"
+        "error[SG0205]: the operands have different shapes, [2, 3, 4, 5] and [3, 4]\n"
         "  --> model.onnx: node y (Add), inputs 2x3x4x5, 3x4\n"
         "  = why: before operator set 7, Add broadcasts only with broadcast=1",
     ),

@@ -150,7 +150,7 @@ def test_what_the_device_lacks_is_named(played, device):
     with pytest.raises(ShadergenError, match="shader-f16") as caught:
         poor.check(replace(requires, wgsl="f16", limits={"texture_units": 2, "fragment_images": 1}))
     assert "max-sampled-textures-per-shader-stage is 0" in caught.value.why
-    assert "fragment images 1" in caught.value.why
+    assert "fragment images >= 1" in caught.value.why
     with pytest.raises(ShadergenError, match="lacks support for GLSL ES"):
         device.check(replace(requires, wgsl=None, glsl=300))
 
@@ -173,7 +173,7 @@ def test_mistakes_are_refused(played):
         runner.upload("nothing", x)
     with pytest.raises(ShadergenError, match="takes an array of shape"):
         runner.upload(source, x[..., :-1])
-    with pytest.raises(ShadergenError, match="is no texture of WebGPU"):
+    with pytest.raises(ShadergenError, match="is not a WebGPU texture"):
         runner.bind_input(source, 7)
     small = replace(runner.build.textures[runner.build.inputs[0].texture], width=1)
     texture = make_texture(runner._wgpu, runner._device, small, small.layers)

@@ -156,7 +156,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
     arguments = ("/builds/narrow/build", flat(PIXELS), WIDTH, HEIGHT)
     error = ask(page, call, *arguments)
     assert error["code"] == "SG0605"
-    assert "input 'x' holds 0" in error["what"]
+    assert "input 'x' holds values from 0" in error["what"]
     assert ask(page, call, arguments[0], flat(dark), WIDTH, HEIGHT) is None
 
 

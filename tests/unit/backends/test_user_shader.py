@@ -537,7 +537,7 @@ def test_a_cubic_resize_by_other_factors_is_refused_with_what_to_use_instead():
     error = refusal(compiled, model_of([node], {"x": shape}, {"y": shape}, {"scales": scales}))
     assert error.what == "'bicubic' cannot be a pass of a user shader"
     assert "a list of positions" in error.why
-    assert "by a whole number" in error.help
+    assert "by a whole factor" in error.help
 
 
 def two_layers(channels: int, folder: Path) -> Path:
@@ -606,7 +606,7 @@ def test_a_layer_that_needs_a_fixed_size_is_not_told_of_one():
     ports = [1, 1, "h", "w"]
     error = refusal(compiled, model_of([small, shape, back], {"x": ports}, {"y": ports}, {}))
     assert error.code == "SG0207"
-    assert error.help.startswith("videos have any size: replace this layer")
+    assert error.help.startswith("videos can have any size: replace this layer")
 
 
 def test_compute_passes_read_up_to_240_channels(tmp_path):

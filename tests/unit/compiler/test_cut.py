@@ -157,7 +157,7 @@ REFUSED = {
         ["boxes"],
         "error[SG0301]: --inputs names 'scores', which no output needs\n"
         "  --> model.onnx\n"
-        "  = why: outputs: 'boxes'",
+        "  = why: only these outputs are computed: 'boxes'",
     ),
     "one value twice": (
         [],

@@ -93,7 +93,7 @@ def test_a_target_names_its_language() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("give it with --input-size x=HxW, or", 'give it with input_size="x=HxW", or'),
+        ("give the size with --input-size x=HxW, or", 'give the size with input_size="x=HxW", or'),
         ("make sizes dynamic: --input-size dynamic", 'make sizes dynamic: input_size="dynamic"'),
         ("--input-size names 'a', no input", "input_size names 'a', no input"),
         ("fix it with --input-value s=1,3,8.", 'fix it with input_value={"s": [1, 3, 8]}.'),

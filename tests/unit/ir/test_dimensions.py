@@ -277,7 +277,7 @@ def test_a_refusal_names_the_layer_and_the_way_on() -> None:
     assert caught.value.render().splitlines() == [
         "error[SG0207]: this operator needs a fixed size, not --input-size dynamic",
         "  --> layer attention",
-        "  = help: compile it for one size: --input-size HxW",
+        "  = help: compile the model for one size: --input-size HxW",
     ]
 
 

@@ -296,7 +296,7 @@ def refusal(call, *args) -> str:
 def test_text_that_is_no_expression_is_refused(text, found):
     error = refusal(parse, text)
     assert error.startswith(f"error[SG0302]: unexpected {found}")
-    assert "a definition reads: name(x, alpha=0.1) = " in error
+    assert "a definition looks like this: name(x, alpha=0.1) = " in error
 
 
 @pytest.mark.parametrize(

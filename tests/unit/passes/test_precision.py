@@ -131,7 +131,7 @@ def test_an_input_beyond_the_range_is_refused():
     x = image(1, 3, 4, 4)
     graph = graph_of(pointwise("tanh(x0)", x), inputs=(x,))
     _, files, _ = compile_graph(graph, precision="auto", input_range=(0.0, 1.0))
-    with pytest.raises(ShadergenError, match="holds 0 to 2") as caught:
+    with pytest.raises(ShadergenError, match="holds values from 0 to 2") as caught:
         play(files, {"x": np.eye(4, dtype=np.float32)[None, None].repeat(3, 1) * 2})
     assert "--input-range" in caught.value.help
 

@@ -69,7 +69,8 @@ def cut(
             raise ShadergenError(
                 "SG0301",
                 f"--inputs names '{name}', which no output needs",
-                why="outputs: " + ", ".join(f"'{name}'" for name, _ in ends),
+                why="only these outputs are computed: "
+                + ", ".join(f"'{name}'" for name, _ in ends),
             )
     return result
 
@@ -99,7 +100,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
     if calls > 1 and (not numbers or numbers[0] >= calls):
         raise ShadergenError(
             "SG0301",
-            f"--{option} names '{name}', a layer used {calls} times: say which call",
+            f"--{option} names '{name}', but layer '{layer}' is called {calls} times",
             supported=", ".join(f"{layer}:{i}" for i in range(calls)),
         )
     if calls > 1:

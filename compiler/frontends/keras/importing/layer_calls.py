@@ -28,6 +28,9 @@ _POLICIES = ("DTypePolicy", "Policy", "DTypePolicyMap")
 # Call arguments that say what an exported model does anyway.
 _INFERENCE = {"training": (None, False), "mask": (None,)}
 
+_NO_FORMULA = "formulas (--define) cannot read the layer's weights"
+_LEAVE_WEIGHTS = "rebuild the layer from supported layers, or cut it off with --inputs or --outputs"
+
 
 def tensors_in(value: Any) -> list[Tensor]:
     """Return every tensor among nested arguments, in order."""
@@ -77,22 +80,19 @@ def _layer(layer: Layer) -> Tensor | list[Tensor]:
             "SG0201",
             f"layer class {spec.class_name} is not implemented",
             where=layer.described,
+            why=_NO_FORMULA if _has_weights(layer) else "",
             supported=", ".join(sorted(LAYERS)),
-            help=_leave_weights(layer)
-            or "define it, if formulas and operators can express it: --define FILE, see "
-            "docs/expressions.md",
+            help=_LEAVE_WEIGHTS
+            if _has_weights(layer)
+            else "define the layer with --define FILE, if formulas and operators can express it; "
+            "see docs/expressions.md",
         )
     raise _undefined(layer, len(inputs))
 
 
-def _leave_weights(layer: Layer) -> str:
-    """Return what helps with a layer that has weights, as formulas see none; "" without weights."""
-    if not layer.around.weights.find(layer.chain):
-        return ""
-    return (
-        "this layer has weights, which formulas (--define) cannot read: rebuild it from Keras's "
-        "own layers, or cut it off with --inputs or --outputs"
-    )
+def _has_weights(layer: Layer) -> bool:
+    """Whether the file has weights for the layer: a formula could not read them."""
+    return bool(layer.around.weights.find(layer.chain))
 
 
 def _undefined(layer: Layer, inputs: int) -> ShadergenError:
@@ -101,16 +101,19 @@ def _undefined(layer: Layer, inputs: int) -> ShadergenError:
     near = "" if is_lambda else did_you_mean(layer.spec.class_name, LAYERS)
     name = layer.name if is_lambda else layer.spec.class_name.split(">")[-1]
     example = layer.example(name, inputs)
-    define = f"write what it computes into a file and pass --define FILE; for example: {example}"
-    if not is_lambda:
-        define = _leave_weights(layer) or define
+    define = f"write a definition into FILE and pass --define FILE; for example: {example}"
+    why = (
+        "the Python code of a Lambda layer is never loaded from a model file"
+        if is_lambda
+        else f"'{layer.spec.class_name}' is not a layer of Keras"
+    )
+    if not is_lambda and _has_weights(layer):
+        why, define = f"{why}\n{_NO_FORMULA}", _LEAVE_WEIGHTS
     return ShadergenError(
         "SG0203",
         f"{'Lambda' if is_lambda else 'custom'} layer '{layer.name}' has no definition",
         where=layer.described,
-        why="its Python code is never loaded from a model file"
-        if is_lambda
-        else f"'{layer.spec.class_name}' is not a layer of Keras",
+        why=why,
         help="\n".join(filter(None, (near, define))),
     )
 
@@ -153,8 +156,8 @@ def _operation(layer: Layer) -> Tensor | list[Tensor]:
         where=layer.described,
         supported=", ".join(known),
         help=did_you_mean(short, known)
-        or "define it, if formulas and operators can express it: --define FILE, see "
-        "docs/expressions.md",
+        or "define the operation with --define FILE, if formulas and operators can express it; "
+        "see docs/expressions.md",
     )
 
 
@@ -206,4 +209,4 @@ def check_call(layer: Layer) -> None:
         if key == "mask" and isinstance(value, list) and not any(value):
             continue  # one None for each input of a nested model
         if not any(value is v for v in _INFERENCE.get(key, (None,))):
-            layer.config.unsupported(key, value, "not given")
+            layer.config.unsupported(key, value)

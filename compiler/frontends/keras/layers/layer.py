@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .....errors import ShadergenError
+from .....errors import ShadergenError, count
 from .....ir.graph import apply, constant
 from .....records import dataclass, replace
 from ....definitions import instantiate
@@ -152,7 +152,7 @@ class Layer:
         if len(found) != len(shapes):
             raise ShadergenError(
                 "SG0106",
-                f"the layer needs {len(shapes)} weights, the file has {len(found)}",
+                f"the layer needs {count(len(shapes), 'weight')}, the file has {len(found)}",
                 where=self.described,
                 why=f"needed: {', '.join(shapes) or 'none'}; "
                 f"found: {', '.join(w.name for w in found) or 'none'}",

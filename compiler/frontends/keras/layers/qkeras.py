@@ -45,10 +45,10 @@ ROLES = {
 }
 # Entries that must have these values; others are not implemented.
 PLAIN: dict[str, tuple[Any, ...]] = {
-    "use_stochastic_rounding": (None, False, 0),
+    "use_stochastic_rounding": (None, False),
     "qnoise_factor": (None, 1, 1.0),
-    "use_sigmoid": (None, False, 0),
-    "use_variables": (None, False, 0),
+    "use_sigmoid": (None, False),
+    "use_variables": (None, False),
     "scale_axis": (None,),
     "elements_per_scale": (None,),
     "min_po2_exponent": (None,),
@@ -77,7 +77,7 @@ def quantiser(entry: Any, where: str) -> Expr | None:
     unknown = set(entries) - set(PLAIN) - set(PARAMETERS[name]) - _IGNORED[name]
     if unknown:
         key = min(unknown)
-        config.unsupported(key, entries[key], "not given")
+        config.unsupported(key, entries[key])
     return parse(QUANTISERS[name](config))
 
 

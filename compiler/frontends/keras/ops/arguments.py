@@ -38,13 +38,13 @@ class Arguments:
         """Raise SG0105: an argument is absent or of the wrong kind."""
         raise ShadergenError("SG0105", f"argument '{name}' must be {wanted}", where=self.where)
 
-    def unsupported(self, name: str, value: object, supported: str) -> NoReturn:
-        """Raise SG0202: an argument is meaningful but not implemented."""
+    def unsupported(self, name: str, value: object, supported: str = "") -> NoReturn:
+        """Raise SG0202: an argument is meaningful but not implemented, or only these values."""
         raise ShadergenError(
             "SG0202",
             f"{name}={shown(value)} is not implemented",
             where=self.where,
-            supported=f"{name}: {supported}",
+            supported=f"{name}: {supported}" if supported else f"no value for {name}",
         )
 
     def refuse(self, what: str, supported: str = "") -> NoReturn:
@@ -78,10 +78,10 @@ class Arguments:
         """
         for position, value in enumerate(self.args):
             if position not in self.read and value is not None:
-                self.unsupported(f"argument {position + 1}", value, "not given")
+                self.unsupported(f"argument {position + 1}", value)
         for name, value in self.kwargs.items():
             if name not in self.read and value is not None and value != _DEFAULTS.get(name):
-                self.unsupported(name, value, "not given")
+                self.unsupported(name, value)
 
     def flag(self, position: int | None, default: bool, *names: str) -> bool:
         value = self.value(position, *names)

@@ -69,7 +69,7 @@ def reduction(
     keep = a.flag(2, False, *KEEP)
     for name in ("initial", "where"):
         if a.value(None, name) is not None:
-            a.unsupported(name, a.value(None, name), "not given")
+            a.unsupported(name, a.value(None, name))
     a.ignore("dtype")
     if kind in ("mean", "log_sum_exp", "l2") or (x.dtype == "bool" and dtype is None):
         x = real(x, layer.name)
@@ -111,7 +111,7 @@ def moments(layer: Layer, a: Arguments) -> list[Tensor]:
     axes = a.axes(1, x, None, "axes")
     for name in ("shift", "synchronized"):
         if a.value(None, name):
-            a.unsupported(name, a.value(None, name), "not given")
+            a.unsupported(name, a.value(None, name))
     return list(moments_of(layer, x, axes, a.flag(2, False, *KEEP)))
 
 

@@ -78,13 +78,13 @@ class Config:
             "SG0105", f"'{key}' must be {wanted}, the model has {got}", where=self.where
         )
 
-    def unsupported(self, key: str, value: object, supported: str, help: str = "") -> NoReturn:
-        """Raise SG0202: the entry is meaningful but not implemented."""
+    def unsupported(self, key: str, value: object, supported: str = "", help: str = "") -> NoReturn:
+        """Raise SG0202: the entry is meaningful but not implemented, or only these values."""
         raise ShadergenError(
             "SG0202",
             f"{key}={shown(value)} is not implemented",
             where=self.where,
-            supported=f"{key}: {supported}",
+            supported=f"{key}: {supported}" if supported else f"no value for {key}",
             help=help,
         )
 

@@ -156,8 +156,8 @@ def links_to(group: h5py.Group, path: str, kind: type) -> Any:
             if not isinstance(node.get(part, getlink=True), h5py.HardLink):
                 raise ShadergenError(
                     "SG0103",
-                    f"'{part}' is a link to another place",
-                    why="Keras writes no soft or external links, and they are not followed",
+                    f"'{part}' is a soft or external link",
+                    why="shadergen follows only hard links, and Keras writes no others",
                 )
             node = node[part]
     return node if isinstance(node, kind) else None

@@ -68,7 +68,7 @@ def unsupported_storage(data: h5py.Dataset, filters: Sequence[tuple[int, tuple[i
     """Return the filter or the type of a data set that is not implemented, or an empty string."""
     for number, _ in filters:
         if number not in FILTERS:
-            return f"filter {OTHER_FILTERS.get(number, number)}"
+            return f"the HDF5 filter {OTHER_FILTERS.get(number, number)}"
     stored = h5py.h5t.py_create(data.dtype)
     return "" if stored == data.id.get_type() else "a non-standard floating-point type"
 

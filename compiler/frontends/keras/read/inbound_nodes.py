@@ -102,12 +102,12 @@ class CallReader:
         if isinstance(node, dict):  # Keras 3
             args, kwargs = node.get("args"), node.get("kwargs") or {}
             if not isinstance(args, list) or not isinstance(kwargs, dict):
-                malformed("a call has no arguments", self.where)
+                malformed("a call in inbound_nodes lacks valid 'args' or 'kwargs'", self.where)
             return CallSpec(
                 tuple(self.value(a) for a in args), {k: self.value(v) for k, v in kwargs.items()}
             )
         if not isinstance(node, list) or not node:
-            malformed(f"{shown(node)} is not a call", self.where)
+            malformed(f"{shown(node)} in inbound_nodes is not a call of the layer", self.where)
         if isinstance(node[0], str):  # one tensor, not in a list
             operand, kwargs = self.legacy_operand(node)
             return CallSpec((operand,), kwargs)
@@ -119,15 +119,15 @@ class CallReader:
     def legacy_operand(self, entry: Any) -> tuple[Any, dict[str, Any]]:
         """Read [layer, call, result] or [layer, call, result, kwargs] of Keras 2."""
         if not isinstance(entry, list) or len(entry) not in (3, 4):
-            malformed(f"{shown(entry)} is not an operand", self.where)
+            malformed(f"{shown(entry)} is not a reference to a layer's result", self.where)
         kwargs = entry[3] if len(entry) == 4 else {}
         if not isinstance(kwargs, dict):
-            malformed(f"{shown(kwargs)} are not keyword arguments", self.where)
+            malformed(f"{shown(kwargs)} is not a dict of keyword arguments", self.where)
         arguments = {k: self.value(v) for k, v in kwargs.items()}
         if entry[0] == "_CONSTANT_VALUE":
             return self.value(entry[2]), arguments
         if not is_reference(entry[:3]):
-            malformed(f"{shown(entry)} is not an operand", self.where)
+            malformed(f"{shown(entry)} is not a reference to a layer's result", self.where)
         return Ref(entry[0], entry[1], entry[2]), arguments
 
     def value(self, value: Any, depth: int = 0) -> Any:

@@ -257,8 +257,8 @@ class _Reader:
             source = layers[ref.layer]
             calls = len(source.calls) or (source.class_name == "InputLayer")
             if not 0 <= ref.call < calls or ref.result < 0:
-                what = f"no result {ref.result} in call {ref.call}"
-                malformed(f"layer '{ref.layer}' has {what}", place)
+                what = f"result {ref.result} of call {ref.call} of layer '{ref.layer}'"
+                malformed(f"the model reads {what}, which does not exist", place)
         return ModelSpec(name, layers, inputs, outputs)
 
     def count_from_zero(self, layers: dict[str, LayerSpec], outputs: list[tuple[str, Ref]]) -> None:

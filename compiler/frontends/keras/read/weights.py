@@ -59,8 +59,8 @@ class Room:
                 "SG0103",
                 f"the weights unpack to more than {unpacked_limit(self.file_size)} bytes",
                 where=where,
-                why=f"the file has {self.file_size} bytes; the limit is {RATIO_LIMIT} times the "
-                f"file plus {ALLOWANCE >> 20} MiB",
+                why=f"the file has {self.file_size} bytes; the limit is {RATIO_LIMIT} times its "
+                f"size plus {ALLOWANCE >> 20} MiB",
                 help="load the model with Keras and save it again, uncompressed",
             )
 
@@ -96,7 +96,15 @@ class Weight:
                 f"weight '{self.name}' holds {self.data.dtype}, not floating-point numbers",
                 where=where,
             )
-        if elsewhere or size > LARGEST_WEIGHT or (size > stored and not (chunked and stored)):
+        if elsewhere:
+            raise ShadergenError(
+                "SG0103",
+                f"weight '{self.name}' is an external or virtual HDF5 dataset",
+                where=where,
+                why="shadergen reads no data from other files",
+                help="load the model with Keras and save it again",
+            )
+        if size > LARGEST_WEIGHT or (size > stored and not (chunked and stored)):
             raise ShadergenError(
                 "SG0103",
                 f"weight '{self.name}' claims {size} bytes and has {stored} in the file",

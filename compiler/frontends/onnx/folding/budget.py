@@ -46,8 +46,8 @@ class Budget:
             raise ShadergenError(
                 "SG0401",
                 "the constants that the model computes are too large",
-                why=f"all together may have {COMPUTED_LIMIT} elements, and "
-                f"{COMPUTED_PER_WEIGHT} more for each element of the weights",
+                why=f"the limit is {COMPUTED_LIMIT} elements in total, plus "
+                f"{COMPUTED_PER_WEIGHT} for each element of the weights",
             )
 
     def step(self) -> None:

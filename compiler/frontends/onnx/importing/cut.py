@@ -82,7 +82,8 @@ def cut(proto: ModelProto, request: Request) -> Part:
             raise ShadergenError(
                 "SG0301",
                 f"--inputs names '{name}', which no output needs",
-                why="outputs: " + ", ".join(f"'{name}'" for name in outputs),
+                why="only these outputs are computed: "
+                + ", ".join(f"'{name}'" for name in outputs),
             )
     wanted.difference_update(starts.values())
     part.graph.node.extend(nodes)

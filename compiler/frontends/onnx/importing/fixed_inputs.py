@@ -35,7 +35,9 @@ def fixed_input(info: ValueInfoProto, given: ArrayLike) -> Known:
     dtype = _held_as(tensor.elem_type) if info.type.HasField("tensor_type") else None
     if dtype is None:
         kind = info.type.WhichOneof("value") or "nothing"
-        named = type_name(tensor.elem_type) if kind == "tensor_type" else kind
+        named = kind.removesuffix("_type")
+        if kind == "tensor_type":
+            named = type_name(tensor.elem_type)
         raise ShadergenError("SG0206", f"{where} of type {named} cannot be set by --input-value")
     given = np.asarray(given)
     with np.errstate(all="ignore"):
@@ -69,9 +71,10 @@ def _shaped(
     if array.ndim <= 1 and len(sizes) == len(declared) and prod(sizes) == array.size:
         return array.reshape(sizes)
     shape = " x ".join("?" if d is None else str(d) for d in declared) or "scalar"
+    given = " x ".join(map(str, array.shape)) if array.ndim > 1 else array.size
     raise ShadergenError(
         "SG0301",
-        f"--input-value gives {array.size} numbers",
+        f"--input-value gives {given} numbers",
         where=where,
-        supported=f"a tensor of shape {shape}",
+        supported=f"a tensor of shape {shape}{', where ? is any size' * (None in declared)}",
     )

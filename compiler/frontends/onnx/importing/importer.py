@@ -267,7 +267,7 @@ class Importer:
         names = _parameters(node)
         example = f'"{full}"' if domain else node.op
         define = (
-            f"define it with --define FILE, which holds a line like: {example}"
+            f"define the operator with --define FILE; FILE holds a line like: {example}"
             f"({', '.join(names)}) = ..."
         )
         weights = [n for n in names if n.startswith("w")]
@@ -334,7 +334,7 @@ def _described(item: Item) -> str:
     """Return an operand's shape as messages have it."""
     if isinstance(item, TensorList):
         return f"sequence of {len(item.items)}"
-    return "x".join(map(str, item.shape)) or "scalar"
+    return shape_text(item.shape)
 
 
 def _as_known(item: Item | None, name: str) -> Item | None:

@@ -197,7 +197,7 @@ def _mask(node: OnnxNode, index: int, sizes: tuple[int, int, int]) -> Value | No
 def _split(node: OnnxNode, x: Value, heads: int) -> Value:
     """Divide (B, T, N*D) into heads."""
     if x.type.rank != 3 or heads < 1 or x.shape[2] % heads:
-        raise ShadergenError("SG0105", f"{list(x.shape)} does not divide into {heads} heads")
+        raise ShadergenError("SG0105", f"shape {list(x.shape)} does not divide into {heads} heads")
     return node.apply(Reshape((*x.shape[:2], heads, x.shape[2] // heads)), x)
 
 

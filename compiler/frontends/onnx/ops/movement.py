@@ -224,9 +224,10 @@ def expand(node: OnnxNode) -> Tensor:
 def tile(node: OnnxNode) -> Tensor:
     """Tile: a tensor repeated along its axes."""
     repeats = node.known_integers(1, "the repeats")
-    if len(repeats) != len(node.shape(0)):
+    rank = len(node.shape(0))
+    if len(repeats) != rank:
         raise ShadergenError(
-            "SG0105", f"{len(repeats)} repeats do not fit rank {len(node.shape(0))}"
+            "SG0105", f"Tile needs {rank} repeats for rank {rank}, not {len(repeats)}"
         )
     return node.item(0) if set(repeats) <= {1} else node.move(Tile(repeats), 0)
 

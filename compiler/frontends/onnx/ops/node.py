@@ -113,7 +113,7 @@ class OnnxNode:
             raise ShadergenError(
                 "SG0202",
                 f"{what} is not implemented",
-                why=f"{self.op} of operator set {self.version}",
+                why=f"shadergen does not read it for {self.op} of operator set {self.version}",
             )
 
     # Attributes

@@ -64,7 +64,7 @@ def _broadcast(node: OnnxNode) -> None:
         if a != b:
             raise ShadergenError(
                 "SG0205",
-                f"operands of shapes {list(a)} and {list(b)} differ",
+                f"the operands have different shapes, {list(a)} and {list(b)}",
                 why=f"before operator set 7, {node.op} broadcasts only with broadcast=1",
             )
         return

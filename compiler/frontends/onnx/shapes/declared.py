@@ -89,8 +89,8 @@ class DeclaredShapes:
         why = "either the declared shape is stale, or shadergen misreads the operator"
         if confirmed:
             why = f"ONNX's shape inference gives {_text(shape)}, too: the declared shape is stale"
-        remove = "if it is stale, remove it from the file: del model.graph.value_info[:]"
-        accept = f"to ignore the declared shape of this output, name it: --outputs {name}"
+        remove = "if declared shapes are stale, delete them: del model.graph.value_info[:]"
+        accept = f"to ignore the declared shape, name this output: --outputs {name}"
         raise ShadergenError("SG0105", said, why=why, help=accept if output else remove)
 
     def _inference_gives(self, name: str, declared: Sequence[int | None], shape: Shape) -> bool:

@@ -39,7 +39,7 @@ def read_input(
     where = f"input '{info.name}'"
     if not info.type.HasField("tensor_type"):
         kind = info.type.WhichOneof("value")
-        wrong = f"is of type {kind}" if kind else "has no type"
+        wrong = f"is of type {kind.removesuffix('_type')}" if kind else "has no type"
         raise ShadergenError("SG0206", f"{where} {wrong}", supported="tensors")
     tensor = info.type.tensor_type
     strings = tensor.elem_type == STRING and request.strings

@@ -40,15 +40,16 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
         if node.entry(index) is not node.find(name):
             raise ShadergenError(
                 "SG0202",
-                f"input {index} of Gradient must be '{name}', which xs and zs name at this place",
-                why="gradients at other values than those in the graph are not implemented",
-                help=f"make '{name}' input {index} of Gradient",
+                f"input {index} of Gradient must be '{name}', as in attribute "
+                f"{'xs' if index < len(xs) else 'zs'}",
+                why="Gradient is implemented only at the values that the tensors have in the graph",
+                help=f"connect '{name}' to input {index} of Gradient",
             )
     if y.type.size != 1:
         raise ShadergenError(
             "SG0205",
-            f"Gradient needs a single number, '{node.text('y')}' has more",
-            why=str(y.type),
+            f"Gradient needs a y with one element, '{node.text('y')}' has more",
+            why=f"'{node.text('y')}' is {y.type}",
         )
     variables = [_floats(node, "xs", name) for name in xs]
     if len(set(variables)) < len(variables):
@@ -69,7 +70,7 @@ def _floats(node: OnnxNode, role: str, name: str) -> Value:
     if isinstance(tensor, Known):
         raise ShadergenError(
             "SG0202",
-            f"Gradient with {role}={name}, which is known when compiling, is not implemented",
+            f"Gradient with the constant '{name}' in {role} is not implemented",
             help=f"make '{name}' depend on an input of the model",
         )
     if tensor.type.dtype != "float32":

@@ -42,6 +42,8 @@ from ......ir.ops import (
 from .derivatives import NOTHING, derivative
 
 Adjoint = Callable[[Any, Node, Value, int], Value]
+# What messages call operators that ONNX does not have.
+NAMES: dict[type[Op], str] = {Pointwise: "elementwise operators", Reduce: "reductions"}
 
 
 def gradients(y: Value, xs: Collection[Value], seed: Value) -> dict[Value, Value]:
@@ -93,7 +95,7 @@ def _pulled(
             "SG0201",
             f"the gradient through {type(node.op).__name__} is not implemented",
             where=node.name,
-            supported=", ".join(sorted(op.__name__ for op in ADJOINTS))
+            supported=", ".join(sorted(NAMES.get(op, op.__name__) for op in ADJOINTS))
             + ", and compositions of these",
         )
 
@@ -221,7 +223,9 @@ def _reduce(op: Reduce, node: Node, g: Value, position: int) -> Value:
         factor = substitute(parse(FACTORS[op.kind]), names)
         g = _times(node, factor, (e, y), _stretched(node, g, e.shape))
     else:
-        raise ShadergenError("SG0201", f"the gradient through the {op.kind} is not implemented")
+        raise ShadergenError(
+            "SG0201", f"the gradient through a {op.kind} reduction is not implemented"
+        )
     pointwise = Node(plain, node.inputs, node.layers)
     return _pointwise(plain, pointwise, g, position)
 
