@@ -139,7 +139,7 @@ def test_a_build_beside_a_user_shader_is_refused(shadergen, shaders, build):
 def test_options_for_builds_are_refused(shadergen, shaders, option):
     paths = shaders["fragment"], shaders["compute"]
     error = shadergen("diff", *paths, option, "mali-valhall").err
-    assert error.startswith(f"error[SG0301]: {option} is for builds")
+    assert error.startswith(f"error[SG0301]: {option} does not apply to user shaders")
     assert f"help: omit {option}" in error
 
 

@@ -122,8 +122,8 @@ def deflated(group, name):
 @pytest.mark.parametrize("kernel", [filled, partly_filled, virtual, deflated])
 def test_weights_that_are_not_in_the_file_are_refused(tmp_path, kernel):
     outcome = within_bounds(legacy(tmp_path / "m.h5", kernel, 64 * MIB))
-    assert "bytes" in outcome
     assert "error[SG0103]" in outcome
+    assert ("virtual HDF5 dataset" if kernel is virtual else "bytes") in outcome
 
 
 def inflating(group, name):

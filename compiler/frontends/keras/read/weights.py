@@ -101,7 +101,7 @@ class Weight:
                 "SG0103",
                 f"weight '{self.name}' is an external or virtual HDF5 dataset",
                 where=where,
-                why="shadergen reads no data from other files",
+                why="shadergen reads only data that the dataset itself holds",
                 help="load the model with Keras and save it again",
             )
         if size > LARGEST_WEIGHT or (size > stored and not (chunked and stored)):
