@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..gpu import GpuPass
 
 Block = tuple[int, int]  # columns and rows of pixels that an invocation computes
+BLOCKS: tuple[Block, ...] = ((4, 1), (2, 1), (1, 1))  # of dispatches that read no weights
 TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, up to the device's limit
 
 
@@ -86,12 +87,13 @@ class Family:
 
 
 def plain_choices(node: Node, target: Target) -> Iterator[Choice]:
-    """Yield the choices of a kernel whose only parameter is the planes: draws, or one dispatch."""
+    """Yield the choices of a kernel without weights: planes of draws, and blocks of dispatches."""
     node = at_default(node)
     for planes in fragment_planes(node, target):
         yield replace(node.choice, stage="fragment", block=(1, 1), planes=planes)
     if target.computes and not why_not_compute(node, target):
-        yield replace(node.choice, stage="compute", block=(1, 1), planes=1)
+        for block in fitting_blocks(node, target, BLOCKS):
+            yield replace(node.choice, stage="compute", block=block, planes=1)
 
 
 def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:

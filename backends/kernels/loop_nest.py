@@ -60,7 +60,8 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
         InternalError: for an operator that has neither a nest nor a kernel of its own.
     """
     nest, shape = _nest(node)
-    assert node.choice.block == (1, 1), f"{node.name}: loop nests have no blocks"
+    choice = node.choice
+    assert choice.stage == "compute" or choice.block == (1, 1), f"{node.name}: a draw in blocks"
     yield from lower_groups(
         groups(node), lambda group: _Nest(node, nest, shape, group, target).lower()
     )
@@ -160,8 +161,10 @@ class _Nest:
         body = Body()
         accumulators = []
         for k, name in enumerate(group.results):
-            at = group.at(k, self.shader)
-            accumulators.append(body.let(name, function(*(at[name] for name in parameters))))
+            accumulators.append(Variable(name, VEC4))
+            for column, row, end in group.pixels:
+                at = group.at(k, self.shader, (column, row))
+                body.let(name + end, function(*(at[name] for name in parameters)))
         loops = ", ".join(f"{loop.name} < {loop.trips}" for loop in nest.loops)
         return finish(
             self.shader,

@@ -25,7 +25,7 @@ from ...records import dataclass, replace
 from ..gpu import Blob, GpuPass
 from ..gpu import Uniform as Setting
 from ..shader.constructors import integer, intrinsic
-from ..shader.expressions import Lanes, Uniform, Variable, known
+from ..shader.expressions import Uniform, Variable, known
 from ..shader.statements import Body
 from ..shader.types import INT, IVEC2
 from .loads import Reader
@@ -220,12 +220,25 @@ class Group:
         """Return the number of plane k of the pass; None if invocations differ in it."""
         return None if self.by_plane else self.planes[k]
 
-    def at(self, k: int, shader: ShaderBuilder) -> dict[str, Expression]:
-        """Return each coordinate of the first lane in plane k of the pass."""
-        if self.node.result.type.in_planes:
+    def at(
+        self, k: int, shader: ShaderBuilder, pixel: tuple[int, int] = (0, 0)
+    ) -> dict[str, Expression]:
+        """Return each coordinate of the first lane in plane k of the pass.
+
+        ``pixel`` is a column and a row of the block. Pixels beyond the map are moved to its border,
+        because :meth:`ranges` knows positions within the map only.
+        """
+        t = self.node.result.type
+        if t.in_planes:
             entry = Uniform("u_batch") if self.entries else integer(self.batch)
             channel = integer(self.plane(k)) * LANES
-            values = (entry, channel, Lanes(PIXEL, "y"), Lanes(PIXEL, "x"))
+            column, row = pixel
+            x, y = PIXEL.x, PIXEL.y
+            if column:
+                x = intrinsic("min", x + column, shader.size("width", t.shape[3]) - 1)
+            if row:
+                y = intrinsic("min", y + row, shader.size("height", t.shape[2]) - 1)
+            values = (entry, channel, y, x)
             names = (o.name for o in coordinates(len(values)))
             return dict(zip(names, values, strict=True))
         if not self._coordinates:

@@ -117,8 +117,8 @@ def test_a_draw_of_one_tile_uses_one_of_two_cores(width, cores):
     draw = next(c for c in ctx.kernels.choices(node) if c.stage == "fragment")
     counts = Predictor(node, ctx.kernels).cost_counts(draw)
     assert counts["store"] == 64 * width * 2 / cores
-    dispatch = next(c for c in ctx.kernels.choices(node) if c.stage == "compute")
-    assert Predictor(node, ctx.kernels).cost_counts(dispatch)["image_store"] == 64 * width
+    pixel = next(c for c in ctx.kernels.choices(node) if (c.stage, c.block) == ("compute", (1, 1)))
+    assert Predictor(node, ctx.kernels).cost_counts(pixel)["image_store"] == 64 * width
 
 
 @pytest.mark.parametrize(("channels", "stage"), ((32, "fragment"), (36, "compute")))
