@@ -95,8 +95,8 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} is not a size",
-                supported="HxW or the whole shape; for several inputs NAME=HxW,NAME=HxW; dynamic "
-                "or dynamic:HxW, which take no name",
+                supported="HxW; the whole shape; NAME=HxW,NAME=HxW for several inputs; dynamic or "
+                "dynamic:HxW, without a name",
                 help="use dynamic without a name: all image inputs of the first one's declared "
                 "size become dynamic\nor give one input a fixed size: name=HxW"
                 if is_dynamic

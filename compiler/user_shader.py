@@ -140,7 +140,7 @@ def _check_split(options: Options, family: str) -> None:
     """
     why = help = ""
     if options.stage == "fragment":
-        why = "a fragment pass writes one 16-bit float for each value"
+        why = "it stores two 16-bit floats for each value, and a fragment pass can write only one"
         help = "use --stage compute"
     elif family and not FAMILIES[family].limits.workgroup_invocations:
         why = f"players have no compute passes on GPUs of the family {family}"

@@ -211,8 +211,8 @@ def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
     if input.is_dir() or {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
         raise ShadergenError(
             "SG0605",
-            f"cannot run a user shader from '{input}' to '{output}'",
-            supported="pictures and videos",
+            f"a user shader cannot read '{input}' and write '{output}'",
+            supported="a picture or a video, as input and as output",
         )
     if input.suffix.lower() in VIDEOS:
         with progress_bar() as progress:

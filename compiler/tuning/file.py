@@ -154,7 +154,7 @@ def _tuning(data: Any) -> Tuning:
 
 def _choice(entry: Any) -> tuple[Choice, float]:
     _expect(entry, dict, "a choice")
-    _members(entry, {*MEMBERS, "nanoseconds"}, "a choice")
+    _members(entry, {*MEMBERS, "nanoseconds"}, "an entry of choices")
     block = _expect(entry["block"], list, "block")
     if len(block) != 2:
         raise ValueError(f"block {block!r} is not a pair of columns and rows")
@@ -185,7 +185,7 @@ def _expect(value: Any, kind: type, what: str) -> Any:
 
 def _members(data: dict[str, Any], names: set[str], what: str) -> None:
     if set(data) != names:
-        wrong = [f"lacks {few(sorted(names - set(data)))}"] if names - set(data) else []
+        wrong = [f"has no {few(sorted(names - set(data)))}"] if names - set(data) else []
         wrong += (
             [f"has unknown members: {few(sorted(set(data) - names))}"] if set(data) - names else []
         )

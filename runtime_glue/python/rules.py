@@ -268,7 +268,7 @@ def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Re
         texture = build.textures[name]
         if len(gpu_pass.writes) > 1 and not texture.is_array:
             refuse(
-                f"{name!r} is not an array texture: a compute pass writes one layer",
+                f"{name!r} is a 2D texture: a compute pass with several writes needs an array texture",
                 f"{member}.writes",
             )
         _check_image(texture, member)

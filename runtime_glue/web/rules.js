@@ -245,7 +245,7 @@ function checkImages(build, gpuPass, member, inputs) {
     checkKnown(build, name, `${member}.writes`);
     const texture = build.textures.get(name);
     if ((gpuPass.writes.length > 1) && !isArray(texture)) {
-      refuse(`'${name}' is not an array texture: a compute pass writes one layer`, `${member}.writes`);
+      refuse(`'${name}' is a 2D texture: a compute pass with several writes needs an array texture`, `${member}.writes`);
     }
     checkImage(texture, member);
     units.push(gpuPass.image);

@@ -283,7 +283,7 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
         if (!check_known(build, name, Place(member, "writes"), error)) return false;
         const auto& texture = build.textures[at(name)];
         if ((length(gpu_pass.writes) > 1) && !texture.is_array) {
-            return refuse(error, "'{}' is not an array texture: a compute pass writes one layer", {name}, member, "writes");
+            return refuse(error, "'{}' is a 2D texture: a compute pass with several writes needs an array texture", {name}, member, "writes");
         }
         if (!check_image(texture, member, error)) return false;
         units.push_back(gpu_pass.image);

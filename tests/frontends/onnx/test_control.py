@@ -318,7 +318,7 @@ ENDLESS["nodes"][0].ClearField("input")
 REFUSED = {
     "branch": (
         small(DATA_CONDITION, {"zero": np.float32(0)}),
-        "error[SG0201]: The choice of the branch of If depends on data\n"
+        "error[SG0201]: the choice of the branch of If depends on data\n"
         "  --> model.onnx: node choose (If), inputs scalar\n"
         "  = why: it is computed from the model's inputs, which are unknown when compiling\n"
         "  = help: end the model before the operator and run the operator in the application: "
@@ -332,7 +332,7 @@ REFUSED = {
                 helper.make_node("Loop", ["n", "", "x"], ["y", ""], "again", body=loop_body()),
             ]
         ),
-        "error[SG0201]: The number of iterations of Loop depends on data",
+        "error[SG0201]: the number of iterations of Loop depends on data",
     ),
     "endless": (
         small(helper.make_node("Loop", ["", "", "x"], ["y", ""], "on", body=loop_body(**ENDLESS))),

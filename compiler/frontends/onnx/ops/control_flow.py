@@ -215,7 +215,7 @@ def _per(node: OnnxNode, name: str, count: int, default: int) -> tuple[int, ...]
 def _known(node: OnnxNode, item: Item, role: str) -> NDArray[Any]:
     if not isinstance(item, Known):
         raise DataDependentError(
-            f"{role[0].upper()}{role[1:]} of {node.op} depends on data",
+            f"{role} of {node.op} depends on data",
             "it is computed from the model's inputs, which are unknown when compiling",
             inputs_behind(item),
         )
