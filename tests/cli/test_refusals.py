@@ -68,7 +68,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
         "names 'foo', which is not an input\n  --> ",
     ),
     "dynamic by name": (
-        lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, which take no"
+        lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, without a name"
     ),
     "calibrating open sizes": (
         lambda d: ESPCN,

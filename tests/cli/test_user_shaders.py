@@ -194,12 +194,12 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
     ran = shadergen("run", shader, gray, "-o", tmp_path / "b.mkv")
     assert "for the input 'gray.png', the result is a picture" in ran.err
     ran = shadergen("run", shader, tmp_path, "-o", tmp_path / "folder")
-    assert "supported: pictures and videos" in ran.err
+    assert "supported: a picture or a video" in ran.err
     refused = shadergen("inspect", shader).err
     assert "is shader code, not a model" in refused
     assert "inspect MODEL --target mpv shows the passes of a user shader" in refused
     ran = shadergen("run", shader, gray, "-o", tmp_path / "a.npz")
-    assert "supported: pictures and videos" in ran.err
+    assert "supported: a picture or a video" in ran.err
     for arguments, why in {
         ("--warm-up", "3"): "--warm-up is not supported with user shaders",
         ("--chart", tmp_path / "a.svg"): "--chart is not supported with user shaders",
