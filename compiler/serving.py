@@ -204,8 +204,8 @@ def _kind(folder: Path, build: Build, labels: Sequence[str]) -> Kind:
                 "SG0605",
                 f"the page cannot show '{folder}'",
                 why=f"its {what} '{port.name}' has the shape {shape}",
-                supported="pictures with 1, 3 or 4 channels; outputs can also be one number, or "
-                "class scores, for each pixel",
+                supported="input: a picture with 1, 3 or 4 channels; output: such a picture, or "
+                "one number or class scores for each pixel",
                 help="run the build with shadergen run",
             )
     return network.kind

@@ -73,12 +73,16 @@ def _check_node(node: Node, inputs: set[Input], sound: Sound) -> None:
         types = tuple(t.placed(None) for t in infer(node.op, node.inputs, node.name))
         _hold(
             types == found,
-            f"the types {[str(r.type) for r in node.results]} are not {list(map(str, types))}",
+            f"the results have types {_list(found)}, type inference gives {_list(types)}",
             node.name,
         )
         sound.inferences.add(inference)
     for r in node.results:
         _check_type(r.type, r.name)
+
+
+def _list(types: tuple[TensorType, ...]) -> str:
+    return ", ".join(map(str, types))
 
 
 def _check_value(value: Value, inputs: set[Input], user: str) -> None:
@@ -89,7 +93,7 @@ def _check_value(value: Value, inputs: set[Input], user: str) -> None:
         _hold(same, f"constant '{value.name}' is not of its type {value.type}", user)
     else:
         own = isinstance(value, Result) and value.node.results[value.index] is value
-        _hold(own, f"'{value.name}' is not a result of its node", user)
+        _hold(own, f"'{value.name}' is not among the results of the node that computes it", user)
 
 
 def _check_type(t: TensorType, name: str) -> None:

@@ -54,7 +54,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
                 "SG0301",
                 f"--input-size {text} does not fit the model",
                 where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
-                why="only dynamic sizes of the model can be chosen",
+                why="only sizes that the model declares as dynamic can be set",
                 help=FIXED,
             )
 
@@ -172,7 +172,7 @@ def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str)
             "SG0301",
             f"{option} gives {size} for an axis of size {sizes[axis]}",
             where=where,
-            why="only dynamic sizes of the model can be chosen",
+            why="only sizes that the model declares as dynamic can be set",
             help=FIXED,
         )
     sizes[axis] = size

@@ -64,12 +64,12 @@ def check_comparison(source: Path, result: Path | None, output: Path) -> None:
     """
     if result is None:
         raise ShadergenError("SG0301", "--compare also needs -o with a file for the result")
-    for path, what in ((source, "INPUT"), (result, "the result")):
+    for path, what in ((source, "INPUT"), (result, "the result of -o")):
         if path.is_dir() or path.suffix.lower() not in SUFFIXES:
             raise ShadergenError(
                 "SG0301",
-                "--compare takes one picture",
-                why=f"{what} is '{path}'",
+                f"with --compare, {what} must be a picture",
+                why=f"it is '{path}'",
                 supported=", ".join(SUFFIXES),
             )
     if output.suffix.lower() not in SUFFIXES:

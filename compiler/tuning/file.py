@@ -118,7 +118,7 @@ def read_tuning(path: Path) -> Tuning:
         no_json = isinstance(error, (json.JSONDecodeError, RecursionError))
         raise ShadergenError(
             "SG0305",
-            f"'{path}' is not a tuning file of this version",
+            f"'{path}' is not a valid tuning file",
             why="the file is not JSON" if no_json else reason(error),
             help="name another file, or delete this one and run shadergen tune MODEL --tuning FILE",
         ) from None
@@ -185,7 +185,7 @@ def _expect(value: Any, kind: type, what: str) -> Any:
 
 def _members(data: dict[str, Any], names: set[str], what: str) -> None:
     if set(data) != names:
-        wrong = [f"has no {few(sorted(names - set(data)))}"] if names - set(data) else []
+        wrong = [f"has no member {few(sorted(names - set(data)))}"] if names - set(data) else []
         wrong += (
             [f"has unknown members: {few(sorted(set(data) - names))}"] if set(data) - names else []
         )

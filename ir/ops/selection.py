@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import few
 from ...records import dataclass
 from ..expr import Expr, Var
 from ..formula_parser import parse
@@ -148,10 +149,8 @@ class Gather(Op):
             return None
         size = x.shape[self.axis]
         at = indices.data.reshape(-1).astype(int)
-        require(
-            bool(((at >= -size) & (at < size)).all()),
-            f"indices {at.min()} to {at.max()} are out of range for an axis of size {size}",
-        )
+        outside = few(map(str, at[(at < -size) | (at >= size)]))
+        require(not outside, f"indices out of range for an axis of size {size}: {outside}")
         found = np.where(at < 0, at + size, at)
         steps = np.unique(np.diff(found))
         if len(steps) > 1 or 0 in steps:

@@ -182,10 +182,13 @@ def _check_integers(host: NDArray[Any], port: Port) -> None:
     """Refuse values that an integer or bool input cannot represent exactly."""
     if host.dtype.kind == "f" and not (host == np.rint(host)).all():
         raise ShadergenError(
-            "SG0605", f"input '{port.name}' is of {port.dtype}, the array holds fractions"
+            "SG0605", f"input '{port.name}' is of type {port.dtype}, the array holds fractions"
         )
     if port.dtype == "bool" and not np.isin(host, (0, 1)).all():
-        raise ShadergenError("SG0605", f"input '{port.name}' is of bool, the array is not")
+        raise ShadergenError(
+            "SG0605",
+            f"input '{port.name}' is of type bool, the array holds other values than 0 and 1",
+        )
     # Compared as they are: the size of int64's least number is no int64.
     if host.size and (host.max() > EXACT_INTEGERS or host.min() < -EXACT_INTEGERS):
         raise ShadergenError(

@@ -192,11 +192,10 @@ def _check_reads(
         place = f"{member}.reads[{j}]"
         _check_known(build, read.texture, place)
         texture = build.textures[read.texture]
-        if texture.is_external != (read.matrix is not None):
-            refuse(
-                "external textures need a matrix, others have none",
-                f"{place}.matrix",
-            )
+        if texture.is_external and read.matrix is None:
+            refuse("a read of an external texture needs a matrix", f"{place}.matrix")
+        if not texture.is_external and read.matrix is not None:
+            refuse("only reads of external textures have a matrix", f"{place}.matrix")
         low: int = 0
         high: int = texture.layers
         if read.layer is not None:
@@ -268,7 +267,7 @@ def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Re
         texture = build.textures[name]
         if len(gpu_pass.writes) > 1 and not texture.is_array:
             refuse(
-                f"{name!r} is a 2D texture: a compute pass with several writes needs an array texture",
+                f"{name!r} is a 2D texture: several writes of a compute pass need an array",
                 f"{member}.writes",
             )
         _check_image(texture, member)

@@ -168,10 +168,10 @@ function checkSpan(values, { name, range }) {
 /** Refuse what an input of integers or booleans cannot take exactly. */
 function checkIntegers(values, { name, dtype }) {
   if (!values.every((v) => v === Math.round(v))) {
-    throw new ShadergenError("SG0605", `input '${name}' is of ${dtype}, the array holds fractions`);
+    throw new ShadergenError("SG0605", `input '${name}' is of type ${dtype}, the array holds fractions`);
   }
   if (dtype === "bool" && !values.every((v) => v === 0 || v === 1)) {
-    throw new ShadergenError("SG0605", `input '${name}' is of bool, the array is not`);
+    throw new ShadergenError("SG0605", `input '${name}' is of type bool, the array holds other values than 0 and 1`);
   }
   if (!values.every((v) => Math.abs(v) <= EXACT_INTEGERS)) {
     throw new ShadergenError("SG0605", `the array holds integers from ${span(values)}`, {

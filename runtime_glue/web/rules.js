@@ -160,8 +160,11 @@ function checkReads(build, gpuPass, index, member, given, written, slots) {
     const place = `${member}.reads[${j}]`;
     checkKnown(build, read.texture, place);
     const texture = build.textures.get(read.texture);
-    if ((texture.kind === "external") !== (!(read.matrix == null))) {
-      refuse("external textures need a matrix, others have none", `${place}.matrix`);
+    if ((texture.kind === "external") && ((read.matrix == null))) {
+      refuse("a read of an external texture needs a matrix", `${place}.matrix`);
+    }
+    if (!(texture.kind === "external") && (!(read.matrix == null))) {
+      refuse("only reads of external textures have a matrix", `${place}.matrix`);
     }
     let low = 0;
     let high = texture.layers;
@@ -245,7 +248,7 @@ function checkImages(build, gpuPass, member, inputs) {
     checkKnown(build, name, `${member}.writes`);
     const texture = build.textures.get(name);
     if ((gpuPass.writes.length > 1) && !isArray(texture)) {
-      refuse(`'${name}' is a 2D texture: a compute pass with several writes needs an array texture`, `${member}.writes`);
+      refuse(`'${name}' is a 2D texture: several writes of a compute pass need an array`, `${member}.writes`);
     }
     checkImage(texture, member);
     units.push(gpuPass.image);

@@ -167,10 +167,12 @@ bool check_values(const Port& port, const Texture& texture, const Span& span, Er
     }
     if (port.dtype != DType::float32) {
         if (span.fractions || !span.numbers)
-            return fail(error, "SG0605", "input '{}' is of {}, the array holds fractions",
+            return fail(error, "SG0605", "input '{}' is of type {}, the array holds fractions",
                         {port.name, name_of(port.dtype)});
         if (port.dtype == DType::boolean && !span.truths)
-            return fail(error, "SG0605", "input '{}' is of bool, the array is not", {port.name});
+            return fail(error, "SG0605",
+                        "input '{}' is of type bool, the array holds other values than 0 and 1",
+                        {port.name});
         if (span.high > exact_integers || span.low < -exact_integers) {
             tell(error.why, "shaders hold integers exactly up to {}", {exact_integers});
             return fail(error, "SG0605", "the array holds integers from {} to {}",

@@ -194,8 +194,11 @@ bool check_reads(const Schedule& build, const Pass& gpu_pass, std::int64_t index
         const Place place(member, "reads", j);
         if (!check_known(build, read.texture, place, error)) return false;
         const auto& texture = build.textures[at(read.texture)];
-        if (texture.is_external != !is_none(read.matrix)) {
-            return refuse(error, "external textures need a matrix, others have none", {}, place, "matrix");
+        if (texture.is_external && is_none(read.matrix)) {
+            return refuse(error, "a read of an external texture needs a matrix", {}, place, "matrix");
+        }
+        if (!texture.is_external && !is_none(read.matrix)) {
+            return refuse(error, "only reads of external textures have a matrix", {}, place, "matrix");
         }
         std::int64_t low = 0;
         std::int64_t high = texture.layers;
@@ -283,7 +286,7 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
         if (!check_known(build, name, Place(member, "writes"), error)) return false;
         const auto& texture = build.textures[at(name)];
         if ((length(gpu_pass.writes) > 1) && !texture.is_array) {
-            return refuse(error, "'{}' is a 2D texture: a compute pass with several writes needs an array texture", {name}, member, "writes");
+            return refuse(error, "'{}' is a 2D texture: several writes of a compute pass need an array", {name}, member, "writes");
         }
         if (!check_image(texture, member, error)) return false;
         units.push_back(gpu_pass.image);

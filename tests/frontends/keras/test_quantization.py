@@ -87,7 +87,7 @@ def test_an_unknown_layer_with_weights_is_not_told_to_be_a_formula(tmp_path, nam
 
     error = refusal(altered(tmp_path, change))
     assert error.code == code
-    assert "formulas (--define) cannot read the layer's weights" in error.why
+    assert "--define cannot replace the layer: formulas cannot read a layer's weights" in error.why
     assert "--define" not in error.help
 
 

@@ -121,7 +121,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "unread result": (
         small(node("Relu", outputs=("y", "z")), outputs=("y", "z")),
-        "error[SG0202]: result 1 of Relu, 'z', is not implemented",
+        "error[SG0202]: output 2 of Relu, 'z', is not implemented",
     ),
     "training": (
         small(node("Dropout", "x", "", "t"), {"t": np.array(True)}),

@@ -97,7 +97,7 @@ def test_a_malformed_build_is_refused_with_its_code_before_any_gl_call(
         ("stores_to_two_textures", "a compute pass writes only one texture"),
         (
             "stores_to_two_2d_textures",
-            "'middle' is a 2D texture: a compute pass with several writes needs an array texture",
+            "'middle' is a 2D texture: several writes of a compute pass need an array",
         ),
         ("stores_to_unknown_texture", "there is no texture 'nowhere'"),
         ("fragment_images_understated", "the stated limit is 0, the passes use 1"),

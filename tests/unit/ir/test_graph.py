@@ -102,7 +102,7 @@ MALFORMED = {
     "constant 'c' is not of its type": Graph(
         "g", (x,), (Output("y", Constant(X4, "c", np.zeros(3, np.float32)), PLAIN),)
     ),
-    "'r' is not a result of its node": Graph(
+    "'r' is not among the results of the node that computes it": Graph(
         "g",
         (x,),
         (Output("y", Result(X4, "r", good.node), PLAIN),),  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ MALFORMED = {
     "unknown operator": Graph(
         "g", (x,), (Output("y", forged(op=Unlisted(parse("x0"))).result, PLAIN),)
     ),
-    "the types ['float32 1x4x5x7'] are not ['float32 1x4x5x6']": Graph(
+    "the results have types float32 1x4x5x7, type inference gives float32 1x4x5x6": Graph(
         "g", (x,), (Output("y", forged(types=(TensorType((1, 4, 5, 7)),)).result, PLAIN),)
     ),
     "the type float32 0x2 is empty": Graph(

@@ -28,7 +28,7 @@ _POLICIES = ("DTypePolicy", "Policy", "DTypePolicyMap")
 # Call arguments that say what an exported model does anyway.
 _INFERENCE = {"training": (None, False), "mask": (None,)}
 
-_NO_FORMULA = "formulas (--define) cannot read the layer's weights"
+_NO_FORMULA = "--define cannot replace the layer: formulas cannot read a layer's weights"
 _LEAVE_WEIGHTS = "rebuild the layer from supported layers, or cut it off with --inputs or --outputs"
 
 

@@ -44,7 +44,7 @@ class Arguments:
             "SG0202",
             f"{name}={shown(value)} is not implemented",
             where=self.where,
-            supported=f"{name}: {supported}" if supported else f"no value for {name}",
+            supported=f"{name}: {supported}" if supported else f"{name}: None, or omitted",
         )
 
     def refuse(self, what: str, supported: str = "") -> NoReturn:

@@ -84,7 +84,7 @@ class Config:
             "SG0202",
             f"{key}={shown(value)} is not implemented",
             where=self.where,
-            supported=f"{key}: {supported}" if supported else f"no value for {key}",
+            supported=f"{key}: {supported}" if supported else f"{key}: None, or omitted",
             help=help,
         )
 

@@ -253,7 +253,9 @@ class _Reader:
         used = [(s.described, r) for s in layers.values() for c in s.calls for r in c.references]
         for place, ref in [*used, *((where, ref) for _, ref in outputs)]:
             if ref.layer not in layers:
-                malformed(f"there is no layer '{ref.layer}' to read from", place)
+                malformed(
+                    f"it reads the result of a layer '{ref.layer}', which does not exist", place
+                )
             source = layers[ref.layer]
             calls = len(source.calls) or (source.class_name == "InputLayer")
             if not 0 <= ref.call < calls or ref.result < 0:

@@ -70,11 +70,13 @@ def _shaped(
     sizes = [d for d in declared if d is not None]
     if array.ndim <= 1 and len(sizes) == len(declared) and prod(sizes) == array.size:
         return array.reshape(sizes)
-    shape = " x ".join("?" if d is None else str(d) for d in declared) or "scalar"
+    shape = " x ".join("?" if d is None else str(d) for d in declared)
     given = " x ".join(map(str, array.shape)) if array.ndim > 1 else array.size
     raise ShadergenError(
         "SG0301",
         f"--input-value gives {given} numbers",
         where=where,
-        supported=f"a tensor of shape {shape}{', where ? is any size' * (None in declared)}",
+        supported=f"a tensor of shape {shape}{', where ? is any size' * (None in declared)}"
+        if declared
+        else "one number: the input is a scalar",
     )

@@ -187,7 +187,9 @@ class Importer:
         for index, (name, used) in enumerate(zip(proto.output, node.used, strict=True)):
             if used and index >= len(results):
                 raise ShadergenError(
-                    "SG0202", f"result {index} of {node.op}, '{name}', is not implemented"
+                    "SG0202",
+                    f"output {index + 1} of {node.op}, '{name}', is not implemented",
+                    supported=f"the first {len(results)}" if len(results) > 1 else "the first",
                 )
             if used:
                 scope.items[name] = _as_known(results[index], name)
