@@ -35,10 +35,10 @@ from ..shader.expressions import Conditional, Number, Variable
 from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
 from . import family
-from .convolution_loops import INPUT_PLANE, looped
+from .convolution_loops import INPUT_PLANE, dispatched_blocks, looped
 from .convolution_slices import expand, slices
 from .convolution_unrolled import last_texels, readers_of, unrolled
-from .family import Family, Growth, fitting_blocks, fragment_planes
+from .family import Family, Growth, fragment_planes
 from .image_stores import named_planes, shuffled
 from .input_loader import CORNER, first_tap
 from .plane_groups import PIXEL, Group, groups, lower_groups
@@ -70,8 +70,6 @@ if TYPE_CHECKING:
     from .weight_blocks import WeightBlocks
 
 KERNELS = (Conv, WinogradProducts)  # classes derived from these have families of their own
-# Columns and rows of pixels that one invocation of a dispatch may compute.
-BLOCKS: tuple[Block, ...] = ((8, 1), (7, 1), (4, 1), (2, 1), (1, 1))
 PLANES = (4, 2, 1)  # planes that one invocation of a dispatch may compute
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 
@@ -153,9 +151,7 @@ def compute_choices(node: Node, target: Target) -> Iterator[Choice]:
     if not target.computes or why_not_compute(node, target):
         return
     storages = whole_storages(before_store(node), target)
-    blocks = fitting_blocks(node, target, BLOCKS)
-    if isinstance(parts(node).kernel, WinogradProducts):  # each row is a position of a patch
-        blocks = tuple(block for block in blocks if block[1] == 1)
+    blocks = dispatched_blocks(node, target)
     yield from _blocks(node.choice, storages, blocks, tuple(_compute_planes(node)))
 
 

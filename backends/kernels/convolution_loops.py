@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 from ...ir.dimensions import is_one
 from ...ir.ops import Conv
 from ...ir.types import LANES
-from ...passes.placement.kinds import unrolls_rows
+from ...passes.kernel_ops import WinogradProducts, parts
 from ...records import dataclass
 from ..shader.constructors import integer, ivec2, offset
 from ..shader.expressions import Variable, known
 from ..shader.types import INT, VEC4
+from .family import fitting_blocks
 from .input_loader import CORNER, finds_sources, loader, rows_apart, source
 from .loads import LANE
 from .plane_groups import PIXEL, PLANE
@@ -36,15 +37,21 @@ from .plane_groups import PIXEL, PLANE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ...ir.graph import Value
+    from ...ir.graph import Node, Value
     from ...passes.kernel_ops import Parts
+    from ...passes.placement.target import Target
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression, Int
     from ..shader.program import Function
     from ..shader.statements import Body
+    from .family import Block
     from .plane_groups import Group
     from .sums import Sums
     from .weight_blocks import WeightBlocks
+
+# Columns and rows of pixels that an invocation of a dispatch may compute.
+BLOCKS: tuple[Block, ...] = ((8, 1), (7, 1), (4, 1), (2, 1), (1, 1))
+MAX_UNROLLED = 7  # taps of a row; unrolling more saves little and compiles slowly
 
 ROW = Variable("weight_row", INT)  # the next row of weights
 INPUT_PLANE = "input_plane"  # the counter of the loop over these
@@ -71,6 +78,16 @@ FEW_PRODUCTS = 16  # unrolled to as many, loops spill on no GPU
 # Mali's compilers unroll the loop over input planes and the loop around it, up to this many
 # products. In blocks of pixels they unroll more, because the pixels share vectors of weights.
 LOOPS_UNROLLED = {False: 80, True: 288}
+
+
+def dispatched_blocks(node: Node, target: Target) -> tuple[Block, ...]:
+    """Return the blocks of pixels that an invocation of a convolution's dispatch may compute.
+
+    The rows of Winograd products are positions of a patch, each with weights of its own.
+    """
+    one_row = isinstance(parts(node).kernel, WinogradProducts)
+    fitting = fitting_blocks(node, target, BLOCKS)
+    return tuple(block for block in fitting if block[1] == 1 or not one_row)
 
 
 def looped(
@@ -100,7 +117,7 @@ def looped(
     taps, rows = prod(kernel), prod(blocks.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     down, across = conv.dilations
-    in_rows = not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0])
+    in_rows = not group.draws_blocks and _unrolls_rows(conv, kw, group.node.choice.block[0])
     in_map = finds_sources(shader, conv, p, x, group)
     apart = rows_apart(shader, p, x, group)
     first_row = None if apart is None else INPUT_ROW
@@ -159,6 +176,13 @@ def _sources(
         place: body.let(f"source_{axis}{place}", source(shader, conv, x, axis, first + place))
         for place in sorted(places)
     }
+
+
+def _unrolls_rows(conv: Conv, kw: int, columns: int) -> bool:
+    """Whether the taps of a row are unrolled because the pixels of an invocation share inputs."""
+    step, stride = conv.dilations[1], conv.strides[1]
+    apart = {k * step for k in range(1, kw)} & {i * stride for i in range(1, columns)}
+    return bool(apart) and kw <= MAX_UNROLLED
 
 
 @contextmanager

@@ -55,8 +55,9 @@ class Family:
     """A kernel family.
 
     Attributes:
-        accepts: whether the family can compute a node with the choice made for it so far. The
-            other functions are called only with accepted nodes.
+        accepts: whether the family can compute a node with the choice made for it so far: none at
+            first (``Choice.undecided``). The first of ``FAMILIES`` that accepts a node with its
+            final choice lowers it. The other functions are called only with accepted nodes.
         choices: yields every choice for a node, in order of preference for ties. The node's sizes
             may be dynamic.
         lower: yields the GPU passes of a node whose choice is made and expanded.

@@ -26,8 +26,8 @@ from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable
 from ..shader.statements import Body
 from ..shader.types import VEC4
-from .convolution import BLOCKS, first_sums, growth_by_pixels, weight_format
-from .convolution_loops import ROW, looped, multiply
+from .convolution import first_sums, growth_by_pixels, weight_format
+from .convolution_loops import BLOCKS, ROW, looped, multiply
 from .family import Family, Growth, fitting_blocks, why_not_compute
 from .input_loader import CORNER, first_tap
 from .plane_groups import PLANE, Group, groups, lower_groups

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ...ir.types import TensorType
     from .target import Target
 
-MAX_UNROLLED = 7  # taps of a row; unrolling more saves little and compiles slowly
-
 
 def is_parameter(value: Value, result: TensorType) -> bool:
     """Whether a value is a constant number, or has one constant for each channel of a map."""
@@ -186,13 +184,6 @@ def _kind(node: Node) -> str:
     kernel = parts(node).kernel
     kernel = kernel.kernel if isinstance(kernel, IndexMapped) else kernel
     return kernel.kind if isinstance(kernel, (Reduce, Pool)) else ""
-
-
-def unrolls_rows(conv: Conv, kw: int, columns: int) -> bool:
-    """Whether the taps of a row are unrolled because the pixels of an invocation share inputs."""
-    step, stride = conv.dilations[1], conv.strides[1]
-    apart = {k * step for k in range(1, kw)} & {i * stride for i in range(1, columns)}
-    return bool(apart) and kw <= MAX_UNROLLED
 
 
 def planes_share_a_program(node: Node) -> bool:

@@ -17,7 +17,7 @@ from support import (
     pointwise,
 )
 
-from shadergen.backends.kernels import convolution
+from shadergen.backends.kernels import convolution_loops
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.indexing import PAD_MODES
@@ -265,7 +265,7 @@ def test_edges_are_repeated_by_the_sampler_where_draws_sample(size, precision, f
 def test_dispatches_find_columns_and_rows_of_the_input_before_their_loops(
     mode, strides, dilations, block, groups, monkeypatch
 ):
-    monkeypatch.setattr(convolution, "BLOCKS", (block,))
+    monkeypatch.setattr(convolution_loops, "BLOCKS", (block,))
     rng = np.random.default_rng(12)
     x = image(1, 9, 9, 13)
     attributes = {"strides": strides, "dilations": dilations, "pads": (2, 3, 4, 1)}
