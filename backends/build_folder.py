@@ -126,13 +126,13 @@ def check_own(folder: Path, help: str) -> None:
     found = contents(folder)
     if not found.foreign:
         return
-    why = "a build replaces the whole folder"
+    what = f"'{folder}' holds files that are not part of a build: {few(found.foreign, 5)}"
     if SCHEDULE in found.foreign:
-        why += f"; this {SCHEDULE} was not written by shadergen"
+        what = f"'{folder}' is not a build: shadergen did not write its {SCHEDULE}"
     raise ShadergenError(
         "SG0501",
-        f"'{folder}' holds files that are not part of a build: {few(found.foreign, 5)}",
-        why=why,
+        what,
+        why="a build replaces the whole folder",
         help=help,
     )
 

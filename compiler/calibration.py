@@ -172,8 +172,8 @@ def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
         raise ShadergenError(
             "SG0605",
             f"one picture cannot fill {len(inputs)} inputs",
-            supported=f".npz files with arrays named {', '.join(shapes)}; or a folder named after "
-            "each input",
+            supported=f".npz files with arrays named {', '.join(shapes)}; or a subfolder "
+            "of pictures for each input, with the input's name",
         )
     (i,) = inputs
     picture = read_picture(path)

@@ -242,7 +242,8 @@ def _keyword_arguments(call: Call, given: int, env: Mapping[str, Any]) -> list[A
         raise ShadergenError(
             "SG0303",
             f"{call.function}() takes no '{sorted(unknown)[0]}'",
-            supported=", ".join(name for name, _ in rest) or "no keyword arguments",
+            supported=", ".join(name for name, _ in rest)
+            or f"{call.function}() without keyword arguments",
         )
     values = [named.get(name, default) for name, default in rest]
     if any(v is None for v in values):

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.ops.base import shape_text
-from ..ir.types import MAP_RANK
+from ..ir.types import MAP_RANK, shape_text
 from .extras import need
 from .framework_errors import framework
 from .frontends.input_shapes import fits_shape

@@ -89,7 +89,7 @@ class OwnFolder:
         if foreign:
             raise ShadergenError(
                 "SG0501",
-                f"'{self.path}' holds files that are not from {self.command}: {few(foreign, 5)}",
+                f"'{self.path}' holds files that {self.command} did not write: {few(foreign, 5)}",
                 help=self.help,
             )
 

@@ -20,12 +20,15 @@ from __future__ import annotations
 
 import math
 from math import prod
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from ..records import dataclass, replace
 from .dimensions import is_dynamic, is_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DType = Literal[
     "float32",
@@ -188,9 +191,14 @@ class TensorType:
         return self.placed(replace(self.layout, slot=None, first=0))
 
     def __str__(self) -> str:
-        sizes = [f"({s})" if " " in s else s for s in map(str, self.shape)]
-        between = "x" if all(map(str.isdecimal, sizes)) else " x "
-        return f"{self.dtype} {between.join(sizes) or 'scalar'}"
+        return f"{self.dtype} {shape_text(self.shape)}"
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """Return a shape as text: ``1x3x90x160``, ``1 x 3 x (height / 2) x 160``, ``scalar``."""
+    sizes = [f"({s})" if " " in s else s for s in map(str, shape)]
+    between = "x" if all(map(str.isdecimal, sizes)) else " x "
+    return between.join(sizes) or "scalar"
 
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:

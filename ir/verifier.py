@@ -97,7 +97,7 @@ def _check_value(value: Value, inputs: set[Input], user: str) -> None:
 
 
 def _check_type(t: TensorType, name: str) -> None:
-    _hold(all(s >= 1 for s in t.shape), f"the type {t} is empty", name)
+    _hold(all(s >= 1 for s in t.shape), f"a tensor of shape {list(t.shape)} is empty", name)
     if t.layout is not None:
         legal = t.layout.kind in get_args(TextureKind) and t.layout.format in TEXTURE_FORMATS
         _hold(legal, f"illegal layout {t.layout}", name)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 TABLES = {"rgba32f": np.float32, "rgba16f": np.float16}  # textures of constants, by format
 LARGEST_TABLE = 8192  # texels along a side, which players' GPUs have
-LUMA_OPTION = "if input NAME is luma of twice the size of the chroma, add --luma NAME"
-FIX_INPUTS = "fix the other inputs with --input-value NAME=..."
+LUMA_OPTION = "if one input is luma and the other is chroma of half the size, add --luma NAME"
+FIX_INPUTS = "set the other inputs to constants with --input-value NAME=..."
 
 
 @dataclass(frozen=True)
@@ -236,4 +236,5 @@ def _side(size: Any) -> str:
 
 
 def _shape(shape: Sequence[Any]) -> str:
-    return "x".join(map(_side, shape))
+    sides = list(map(_side, shape))
+    return (" x " if "dynamic" in sides else "x").join(sides)

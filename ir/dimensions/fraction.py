@@ -126,7 +126,7 @@ def _quotient(a: int, b: int, c: int, d: int) -> SymbolicFraction:
     if is_dynamic(c):
         raise DynamicDimensionError("floating-point division by a size")
     if c <= 0:
-        raise DynamicDimensionError("dividing a size by 0 or a negative number")
+        raise DynamicDimensionError(f"dividing a size by {c}", "sizes are divided by 1 or more")
     return SymbolicFraction(a * d, b * c)
 
 

@@ -63,7 +63,7 @@ class Attention(Op):
         require(k.shape[3] == d, f"queries have {d} features, keys have {k.shape[3]}")
         require(n % m == 0, f"{n} query heads are not a multiple of {m} key heads")
         wanted = self.biased + self.masked
-        require(len(more) == wanted, f"masks and biases: {wanted} expected, {len(more)} given")
+        require(len(more) == wanted, f"attention needs {wanted} masks and biases, not {len(more)}")
         require(
             all(broadcast(o.shape, (b, n, s, t)) == (b, n, s, t) for o in more),
             f"a mask or bias does not broadcast to {b}x{n}x{s}x{t}",

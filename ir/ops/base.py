@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...errors import InternalError, ShadergenError
 from ..dimensions import is_dynamic
 from ..expr import Call, Extent, Num, Var, walk
-from ..types import TensorType
+from ..types import TensorType, shape_text
 
 if TYPE_CHECKING:
     from ..graph import Value
@@ -100,12 +100,6 @@ class Op:
     def nest(self, *inputs: Any) -> Nest | None:
         """Return the loop nest that computes an element, or None where another kernel exists."""
         return None
-
-
-def shape_text(shape: Iterable[int]) -> str:
-    """Return a shape as text: ``1x3x90x160``, ``1x3x(height / 2)x160``."""
-    sizes = map(str, shape)
-    return "x".join(f"({size})" if " " in size else size for size in sizes) or "scalar"
 
 
 def unlike_text(shapes: Iterable[Iterable[int]], axis: int) -> str:

@@ -22,8 +22,8 @@ from ..indexing import (
     mul,
 )
 from ..nest_builder import NestBuilder
-from ..types import TensorType
-from .base import Op, require, shape_text
+from ..types import TensorType, shape_text
+from .base import Op, require
 from .columns import WindowsToChannels
 from .movement import Rearrange, Reshape, moved
 from .window import Sizes, Window, tap_slices

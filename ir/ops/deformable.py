@@ -113,7 +113,8 @@ class DeformColumns(Op):
     def infer(self, x: TensorType, offset: TensorType, *mask: TensorType) -> TensorType:
         require(
             x.rank == MAP_RANK and len(self.kernel) == 2,
-            "a deformable convolution has two spatial axes",
+            f"a deformable convolution needs an input of rank {MAP_RANK} and a kernel of 2 "
+            f"sizes, not rank {x.rank} and {len(self.kernel)}",
         )
         along = self.windows(x)
         for w in along:

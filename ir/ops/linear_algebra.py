@@ -14,8 +14,8 @@ from ..expr import Call, Expr, Num, Var
 from ..graph import apply
 from ..indexing import coordinates
 from ..nest_builder import NestBuilder
-from ..types import TensorType, broadcast
-from .base import Op, require, shape_text
+from ..types import TensorType, broadcast, shape_text
+from .base import Op, require
 from .einsum import Equation, label_sizes, parse_equation
 from .movement import Transpose
 from .reduction import Reduce
@@ -45,8 +45,8 @@ class MatMul(Op):
         inner = a.shape[-1], b.shape[-2:][0]
         require(
             inner[0] == inner[1],
-            f"shape {shape_text(a.shape)} cannot be multiplied by {shape_text(b.shape)}: rows have "
-            f"{inner[0]} elements, columns {inner[1]}",
+            f"shape {shape_text(a.shape)} cannot be multiplied by {shape_text(b.shape)}: rows of "
+            f"the first have {inner[0]} elements, columns of the second {inner[1]}",
         )
         batch = broadcast(a.shape[:-2], b.shape[:-2])
         require(batch is not None, "the batch axes of the operands do not broadcast")

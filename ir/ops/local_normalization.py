@@ -12,8 +12,8 @@ from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest_builder import NestBuilder
-from ..types import TensorType
-from .base import Op, require, shape_text
+from ..types import TensorType, shape_text
+from .base import Op, require
 from .pointwise import Pointwise
 from .pooling import Pool
 from .window import Sizes, tap_source, taps, windows

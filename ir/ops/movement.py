@@ -31,8 +31,8 @@ from ..indexing import (
     unflatten,
 )
 from ..nest_builder import NestBuilder
-from ..types import TensorType
-from .base import MOST_OPERANDS, Op, require, shape_text, unlike_text
+from ..types import TensorType, shape_text
+from .base import MOST_OPERANDS, Op, require, unlike_text
 
 if TYPE_CHECKING:
     from ..graph import Value

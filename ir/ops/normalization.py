@@ -72,7 +72,7 @@ def _check(x: TensorType, axes: Axes, parameters: tuple[TensorType, ...], most: 
     Reduce("mean", axes).infer(x)
     require(
         len(parameters) <= most,
-        f"{len(parameters)} parameters are given, at most {most} are allowed",
+        f"a normalisation takes at most {most} parameters, not {len(parameters)}",
     )
     for p in parameters:
         require(

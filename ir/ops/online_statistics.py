@@ -65,7 +65,7 @@ class OnlineStatistics(Op):
         last = self.axes[-1]
         require(
             not self.merge or x.shape[last] == 2,
-            f"merging statistics needs size 2 along axis {last}, not {x.shape[last]}",
+            f"statistics to merge must have size 2 along axis {last}, not {x.shape[last]}",
         )
         shape = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]
         shape[self.axes[-1]] = 2

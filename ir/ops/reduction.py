@@ -134,7 +134,7 @@ class Reduce(Op):
         )
         require(
             self.kind in ("max", "min") or dtype not in ("bool", *NARROW),
-            f"the {self.kind} of {inputs[0].dtype} is not supported with results of type {dtype}",
+            f"reduction '{self.kind}' from {inputs[0].dtype} to {dtype} is not supported",
             supported="results of float32, int64, int32, uint64, uint32",
         )
         return TensorType(_reduced(shape, self.axes, self.keepdims), dtype)

@@ -13,8 +13,8 @@ from ..expr import Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
 from ..indexing import add, border, clamp, coordinates, inside
 from ..nest_builder import NestBuilder
-from ..types import TensorType
-from .base import Op, require, shape_text
+from ..types import TensorType, shape_text
+from .base import Op, require
 
 SampleMode = Literal["nearest", "linear", "cubic"]
 SamplePadding = Literal["zeros", "border", "reflection"]

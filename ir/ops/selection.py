@@ -28,8 +28,8 @@ from ..indexing import (
     sub,
 )
 from ..nest_builder import NestBuilder
-from ..types import TensorType, broadcast
-from .base import Op, require, shape_text
+from ..types import TensorType, broadcast, shape_text
+from .base import Op, require
 from .movement import Movement, Reshape, Slice, moved
 
 if TYPE_CHECKING:

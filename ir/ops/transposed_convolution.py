@@ -12,8 +12,8 @@ from ...records import dataclass, replace
 from ..dimensions import largest
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
-from ..types import MAP_RANK, TensorType
-from .base import Op, require, shape_text
+from ..types import MAP_RANK, TensorType, shape_text
+from .base import Op, require
 from .convolution import Conv, check_convolution
 from .movement import DepthToSpace, Pad, Rearrange, Reshape, Slice, moved
 from .pointwise import Pointwise

@@ -13,8 +13,8 @@ from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..indexing import Load, add, coordinates, flatten, idiv, less, mul, sub
 from ..nest_builder import NestBuilder
-from ..types import EXACT_INTEGERS, TensorType
-from .base import Op, require, shape_text
+from ..types import EXACT_INTEGERS, TensorType, shape_text
+from .base import Op, require
 from .pooling import Pool, lowest
 from .window import Sizes, Window, each, floor_quotient, tap_source, windows
 

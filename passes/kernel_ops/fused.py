@@ -78,7 +78,9 @@ class Fused(Op):
                 f"multiple of {LANES}",
             )
             kept = keeps_padding(self.kernel, self.prologue)
-            require(kept, "each prologue formula must read only x and keep the padding value")
+            require(
+                kept, "each prologue formula must read only x and map the padding value to itself"
+            )
             read = (_joined(read[0], len(self.prologue)), *read[1:])
         y = self.kernel.infer(*read)
         if isinstance(y, tuple):

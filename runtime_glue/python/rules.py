@@ -48,7 +48,8 @@ def check(build: Build, weights_size: int) -> None:
         for layer in range(build.textures[port.texture].layers):
             if (port.texture, layer) not in written:
                 refuse(
-                    f"no GPU pass writes layer {layer} of the output {port.texture!r}", "outputs"
+                    f"no GPU pass writes texture layer {layer} of the output {port.texture!r}",
+                    "outputs",
                 )
     _check_slots(build, outputs)
     _check_requirements(build)

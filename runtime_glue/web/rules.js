@@ -30,7 +30,7 @@ export function check(build, weightsSize) {
   for (const port of build.outputs) {
     for (let layer = 0; layer < build.textures.get(port.texture).layers; layer++) {
       if (!written.has(`${port.texture} ${layer}`)) {
-        refuse(`no GPU pass writes layer ${layer} of the output '${port.texture}'`, "outputs");
+        refuse(`no GPU pass writes texture layer ${layer} of the output '${port.texture}'`, "outputs");
       }
     }
   }

@@ -37,7 +37,7 @@ def test_pictures_of_others_are_not_replaced(shadergen, tmp_path):
     (tmp_path / "network.png").write_bytes(b"mine")
     ran = shadergen("demo", "-o", tmp_path)
     assert ran.code == 2
-    assert "holds files that are not from shadergen demo: network.png" in ran.err
+    assert "holds files that shadergen demo did not write: network.png" in ran.err
     assert (tmp_path / "network.png").read_bytes() == b"mine"
     assert [p.name for p in tmp_path.iterdir()] == ["network.png"]
 

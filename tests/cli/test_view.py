@@ -93,7 +93,7 @@ def test_foreign_files_and_folders_are_kept(shadergen, build, tmp_path):
     assert shadergen("view", build, "-o", page).code == 2
     ran = shadergen("view", build, "-o", folder)
     assert ran.code == 2
-    assert "holds files that are not from shadergen view" in ran.err
+    assert "holds files that shadergen view did not write" in ran.err
     assert page.read_text() == "mine"
     assert [p.name for p in folder.iterdir()] == ["mine.txt"]
 

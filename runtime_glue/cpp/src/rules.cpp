@@ -54,7 +54,7 @@ bool check(const Schedule& build, std::int64_t weights_size, Error& error) {
     for (const auto& port : build.outputs) {
         for (std::int64_t layer = 0; layer < build.textures[at(port.texture)].layers; ++layer) {
             if (!written.has(key(port.texture, layer))) {
-                return refuse(error, "no GPU pass writes layer {} of the output '{}'", {layer, port.texture}, "outputs");
+                return refuse(error, "no GPU pass writes texture layer {} of the output '{}'", {layer, port.texture}, "outputs");
             }
         }
     }

@@ -321,8 +321,8 @@ REFUSED = {
         "error[SG0201]: the choice of the branch of If depends on data\n"
         "  --> model.onnx: node choose (If), inputs scalar\n"
         "  = why: it is computed from the model's inputs, which are unknown when compiling\n"
-        "  = help: end the model before the operator and run the operator in the application: "
-        "--outputs c",
+        "  = help: end the model before the operator with --outputs c, and run the "
+        "operator in the application",
     ),
     "trip count": (
         small(
@@ -336,7 +336,7 @@ REFUSED = {
     ),
     "endless": (
         small(helper.make_node("Loop", ["", "", "x"], ["y", ""], "on", body=loop_body(**ENDLESS))),
-        "error[SG0401]: the loops and functions of the model are too long",
+        "error[SG0401]: the loops and functions of the model give too many nodes",
     ),
     "within a loop": (
         small(

@@ -134,7 +134,7 @@ REFUSED = {
     ),
     "too many calls": (
         with_functions(call("F19", "x"), *chain(20)),
-        "error[SG0401]: the loops and functions of the model are too long",
+        "error[SG0401]: the loops and functions of the model give too many nodes",
     ),
     "too many inputs": (
         with_functions(call("Leaky", "x", "x"), LEAKY),

@@ -93,7 +93,7 @@ def test_gemm_of_integers_takes_whole_factors(tmp_path: Path) -> None:
     ("inits", "says"),
     [
         ({"b": (4, 5), "c": (2, 3, 5)}, "C of shape [2, 3, 5] does not fit [3, 5]"),
-        ({"b": (3, 5)}, "cannot be multiplied by 3x5: rows have 4 elements, columns 3"),
+        ({"b": (3, 5)}, "rows of the first have 4 elements, columns of the second 3"),
         ({"b": (1, 4, 5)}, "needs tensors of rank 2, not 3"),
     ],
     ids=str,

@@ -95,8 +95,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "  = help: define the operator with --define FILE; FILE holds a line like: "
         '"my::Quantizer"(x, w1, w2) = ...\n'
         "  = help: w1, w2 stand for the operator's weights\n"
-        "  = help: or end the model before the operator and run the operator in the "
-        "application: --outputs y",
+        "  = help: or end the model before the operator with --outputs y, and run the "
+        "operator in the application",
     ),
     "computed only": (
         small(node("NonZero", name="find")),
@@ -117,7 +117,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "unread input": (
         small(node("MaxPool", "x", "x", kernel_shape=[2, 2])),
-        "error[SG0202]: input 1 of MaxPool, 'x', is not implemented",
+        "error[SG0202]: input 1 ('x') of MaxPool is not implemented",
     ),
     "unread result": (
         small(node("Relu", outputs=("y", "z")), outputs=("y", "z")),
@@ -196,9 +196,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "sparse": (
         changed(lambda p: p.graph.sparse_initializer.append(SPARSE), node("Add", "x", "b")),
-        "error[SG0106]: the indices of the sparse tensor 'b' do not lie within its shape\n"
+        "error[SG0106]: the indices of the sparse tensor 'b' do not fit the tensor's shape [2, 2]\n"
         "  --> model.onnx: node y (Add)\n"
-        "  = why: the tensor has shape [2, 2], the indices have shape [1]",
+        "  = why: the array of the indices has shape [1]\n"
+        "  = supported: for each value, one index below the tensor's size, or one for each axis",
     ),
     "element type": (
         initializer(data_type=TensorProto.STRING),

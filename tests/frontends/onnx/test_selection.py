@@ -246,8 +246,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
         "error[SG0201]: Compress with a condition computed from the inputs is not implemented\n"
         "  --> model.onnx: node y (Compress), inputs 3x5x4, 3x5x4\n"
         "  = why: the size of the result depends on the data, and textures have fixed sizes\n"
-        "  = help: end the model before the operator and run the operator in the application: "
-        "--outputs c",
+        "  = help: end the model before the operator with --outputs c, and run the "
+        "operator in the application",
     ),
     "nothing kept": (
         node("Compress", "x", "c"),

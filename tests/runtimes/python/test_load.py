@@ -236,7 +236,11 @@ def test_the_order_of_textures_and_ports_is_kept() -> None:
         (("passes", 0, "uniforms", 0, "value"), [1e39, 0, 0, 0], "greater than the maximum"),
         (("passes", 0, "writes", 1, "layer"), 0, "writes a layer twice"),
         (("passes", 1, "writes"), [{"texture": "biased", "layer": 0}], "layer 1 of 'biased' is"),
-        (("passes", 3, "writes"), [{"texture": "y", "layer": 0}], "writes layer 1 of the output"),
+        (
+            ("passes", 3, "writes"),
+            [{"texture": "y", "layer": 0}],
+            "writes texture layer 1 of the output",
+        ),
         (("passes", 5, "image"), 1, "an image unit is given twice"),
         (("passes", 5, "reads", 1, "texture"), "sum", "layer 0 of 'sum' is read before"),
         (("passes", 5, "writes", 1, "layer"), 2, "'sum' has no layer 2"),

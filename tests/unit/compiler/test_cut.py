@@ -71,8 +71,8 @@ def test_a_detection_tail_is_refused_with_the_names_to_cut_at(tmp_path: Path) ->
         "the inputs\n"
         "  --> model.onnx: node nms (NonMaxSuppression), inputs 1x24x4, 1x4x24, 1\n"
         "  = why: the number of boxes depends on their scores, and textures have fixed sizes\n"
-        "  = help: end the model before the operator and run the operator in the application: "
-        "--outputs b,s"
+        "  = help: end the model before the operator with --outputs b,s, and run "
+        "the operator in the application"
     )
 
 

@@ -36,7 +36,7 @@ def test_a_file_of_another_is_not_replaced(tmp_path: Path) -> None:
     own = folder(tmp_path)
     own.replace({"0_a.png": b"a"}, {})
     (tmp_path / "1_b.png").write_bytes(b"mine")
-    with pytest.raises(ShadergenError, match=r"not from shadergen view: 1_b\.png"):
+    with pytest.raises(ShadergenError, match=r"shadergen view did not write: 1_b\.png"):
         own.replace({"0_a.png": b"new", "1_b.png": b"new"}, {})
     assert (tmp_path / "0_a.png").read_bytes() == b"a"
     assert (tmp_path / "1_b.png").read_bytes() == b"mine"
@@ -46,7 +46,7 @@ def test_folders_of_others_and_of_other_commands_are_refused(tmp_path: Path) -> 
     (tmp_path / "build").mkdir()
     folder(tmp_path).check()  # the compiler checks this one
     (tmp_path / "index.json").write_text("[]")
-    with pytest.raises(ShadergenError, match=r"not from shadergen view: index\.json"):
+    with pytest.raises(ShadergenError, match=r"shadergen view did not write: index\.json"):
         folder(tmp_path).check()
     (tmp_path / "index.json").unlink()
     folder(tmp_path, "shadergen demo").replace({}, {})

@@ -113,7 +113,7 @@ MALFORMED = {
     "the results have types float32 1x4x5x7, type inference gives float32 1x4x5x6": Graph(
         "g", (x,), (Output("y", forged(types=(TensorType((1, 4, 5, 7)),)).result, PLAIN),)
     ),
-    "the type float32 0x2 is empty": Graph(
+    "a tensor of shape [0, 2] is empty": Graph(
         "g", (Input(TensorType((0, 2)), "z", Port.plain(2)), x), (Output("y", good, PLAIN),)
     ),
     "illegal layout": Graph(

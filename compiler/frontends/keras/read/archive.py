@@ -85,8 +85,8 @@ def directory_error(path: Path) -> ShadergenError:
             f"'{path.name}' is a TensorFlow SavedModel",
             supported=f"{FORMATS}; ONNX .onnx",
             help=f"convert it to ONNX: python -m tf2onnx.convert --saved-model '{path.name}' "
-            "--output model.onnx --opset 17\nor save the model where it was built: "
-            "model.save('model.keras'); Keras 3 cannot load a SavedModel as a model",
+            "--output model.onnx --opset 17\nor call model.save('model.keras') in the Python "
+            "program that creates the model",
         )
     return ShadergenError(
         "SG0102",

@@ -56,7 +56,7 @@ class Budget:
         if self.steps < 0:
             raise ShadergenError(
                 "SG0401",
-                "the loops and functions of the model are too long",
-                why="they are unrolled when compiling",
-                supported=f"{UNROLLED_LIMIT} nodes and iterations in all",
+                "the loops and functions of the model give too many nodes",
+                why="the compiler unrolls loops and inlines functions",
+                supported=f"up to {UNROLLED_LIMIT} nodes and iterations in all",
             )

@@ -14,8 +14,7 @@ from onnx.onnx_ml_pb2 import AttributeProto
 from .....errors import ShadergenError, did_you_mean, require_inputs
 from .....ir.dimensions import DynamicDimensionError, at_layer
 from .....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
-from .....ir.ops.base import shape_text
-from .....ir.types import MAP_RANK
+from .....ir.types import MAP_RANK, shape_text
 from ....definitions import find, instantiate
 from ...request import ValueNeededError
 from ..folding.budget import Budget
@@ -155,8 +154,8 @@ class Importer:
         if not computed:
             return ""
         return (
-            "end the model before the operator and run the operator in the application: "
-            f"--outputs {','.join(computed)}"
+            f"end the model before the operator with --outputs {','.join(computed)}, and run the "
+            "operator in the application"
         )
 
     def _apply(

@@ -107,13 +107,13 @@ class OnnxNode:
             ShadergenError: SG0202 naming the attribute or the input.
         """
         for name in sorted(self.unread, key=str):
-            what = f"attribute '{name}' of {self.op}"
+            what = shown = f"attribute '{name}'"
             if isinstance(name, int):
-                what = f"input {name} of {self.op}, '{self.proto.input[name]}',"
+                what, shown = f"input {name}", f"input {name} ('{self.proto.input[name]}')"
             raise ShadergenError(
                 "SG0202",
-                f"{what} is not implemented",
-                why=f"shadergen does not read it for {self.op} of operator set {self.version}",
+                f"{shown} of {self.op} is not implemented",
+                why=f"shadergen reads no {what} for {self.op} of operator set {self.version}",
             )
 
     # Attributes

@@ -99,8 +99,9 @@ def read_sparse(
         pass
     raise ShadergenError(
         "SG0106",
-        f"the indices of the sparse tensor '{name}' do not lie within its shape",
-        why=f"the tensor has shape {list(shape)}, the indices have shape {list(indices.shape)}",
+        f"the indices of the sparse tensor '{name}' do not fit the tensor's shape {list(shape)}",
+        why=f"the array of the indices has shape {list(indices.shape)}",
+        supported="for each value, one index below the tensor's size, or one for each axis",
     )
 
 

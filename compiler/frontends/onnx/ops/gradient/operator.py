@@ -42,7 +42,7 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
                 "SG0202",
                 f"input {index} of Gradient must be '{name}', as in attribute "
                 f"{'xs' if index < len(xs) else 'zs'}",
-                why="Gradient is implemented only at the values that the tensors have in the graph",
+                why="gradients are computed only at the values that the graph computes",
                 help=f"connect '{name}' to input {index} of Gradient",
             )
     if y.type.size != 1:
