@@ -28,9 +28,9 @@ from .user_shader import (
     family_lines,
     for_user_shader,
     length_notes,
-    overflow_notes,
     stage_notes,
     strength_notes,
+    value_notes,
     within_the_format,
     write_user_shader,
 )
@@ -120,7 +120,7 @@ def _compile_user_shader(
         write_user_shader(shader.text, output)
     notes = (
         *compiled.notes,
-        *overflow_notes(compiled.graph),
+        *value_notes(compiled.graph),
         *stage_notes(options, shader),
         *strength_notes(options),
         *length_notes(shader),

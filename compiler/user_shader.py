@@ -64,6 +64,7 @@ HELP = "--target mpv writes one file, for example -o net.glsl"
 UNITS = "texture units"  # of planes, as :mod:`..backends.device_limits` calls them
 MANY = 20  # fragment passes from where on compute passes are suggested
 LONG = 1 << 20  # characters of code from where on players take long to compile it
+FAR_FROM_SHOWN = 4.0  # larger than what networks for values of 0 to 1 give, also of noise
 COMPILATION = 8  # seconds for so many, on a core of a CPU
 
 
@@ -308,8 +309,8 @@ def as_dispatched(
     return tuple(map(shown, decisions))
 
 
-def overflow_notes(graph: Graph) -> tuple[str, ...]:
-    """Return which results between passes exceed the players' textures for some picture.
+def value_notes(graph: Graph) -> tuple[str, ...]:
+    """Return which values exceed what players store between passes, or show, for some picture.
 
     Args:
         graph: as compiled. It is carried out on small pictures.
@@ -325,13 +326,21 @@ def overflow_notes(graph: Graph) -> tuple[str, ...]:
     outputs = {o.value for o in sized.outputs}
     inner = [(n.name, v) for n in sized.nodes for v in n.results if v not in outputs]
     over = list(dict.fromkeys(name for name, v in inner if not watch.largest[v] <= HALF_MAX))
-    if not over:
-        return ()
-    layers = f"layer{'s' * (len(over) > 1)} {few(over)}"
-    return (
-        f"values of {layers} exceed 65504 for random pictures, and players store larger values as "
-        "infinity; scale the weights down",
-    )
+    notes = []
+    if over:
+        layers = f"layer{'s' * (len(over) > 1)} {few(over)}"
+        notes.append(
+            f"values of {layers} exceed 65504 for random pictures, and players store larger values "
+            "as infinity; scale the weights down"
+        )
+    largest = max((watch.largest.get(v, 0.0) for v in outputs), default=0.0)
+    if largest > FAR_FROM_SHOWN:
+        notes.append(
+            f"the output has values of up to {largest:.4g} for random pictures of 0 to 1, and "
+            "players show 0 to 1: a network for 0 to 255 needs --preprocess scale=255, and a last "
+            "layer that divides by 255"
+        )
+    return tuple(notes)
 
 
 class _Watch(Machine):

@@ -105,7 +105,7 @@ def run(
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
-    from ..pictures.side_by_side import check_comparison, write_comparison
+    from ..pictures.side_by_side import check_comparison
     from ..player.outline import is_user_shader
     from ..running import run_file
 
@@ -120,21 +120,29 @@ def run(
             raise ShadergenError("SG0301", "the result needs a file", help="name it with -o")
         _show(build, input, output, as_json)
         if compare is not None:
-            write_comparison(input, output, compare)
+            _compare(input, output, compare, as_json)
         return
     settings = Settings(
         parse_labels(labels), int(bits) if bits else None, overlap, parse_tile(tile)
     )
     with progress_bar() as progress:
         result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
-    if compare is not None and output is not None:
-        write_comparison(input, output, compare)
     if as_json:
         print_json(_json(result))
     else:
         _print(result, output)
+    if compare is not None and output is not None:
+        _compare(input, output, compare, as_json)
     if result.errors:
         raise failed(list(result.errors.values()), len(result.errors) + len(result.pictures))
+
+
+def _compare(input: Path, output: Path, compare: Path, as_json: bool) -> None:
+    from ..pictures.side_by_side import write_comparison
+
+    write_comparison(input, output, compare)
+    if not as_json:
+        echo(f"{compare}: before and after, side by side")
 
 
 def _json(result: Run) -> dict[str, Any]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 NO_SIZE = "SG0204"  # the error of a model that leaves a size open
 FIXED = (
     "omit --input-size to keep the model's size; shadergen run cuts larger pictures into tiles\n"
-    "for another size, export the model with that size, or with dynamic height and width"
+    "compile for all sizes that the layers allow: --input-size dynamic\n"
+    "or export the model with another size, or with dynamic height and width"
 )
 
 

@@ -40,6 +40,13 @@ def read_document(folder: Path) -> dict[str, Any]:
     """
     try:
         return parse_document(read_limited(folder / SCHEDULE))
+    except NotADirectoryError:
+        raise ShadergenError(
+            "SG0502",
+            f"'{folder}' is a file, but a build is a folder",
+            help="give the folder that 'shadergen compile -o' wrote\nto make one from a model: "
+            "shadergen compile MODEL -o FOLDER",
+        ) from None
     except OSError as error:
         raise ShadergenError(
             "SG0502",

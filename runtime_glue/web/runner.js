@@ -246,8 +246,32 @@ export class Runner {
         help: "call bindInput() or upload() before run(), or give run() a picture",
       });
     }
+    this.#checkApart(sized);
     this.#frame = sized.record();
     return this.#frame;
+  }
+
+  /**
+   * Refuse an output in an input's texture, if the input is read in the output's pass or later: WebGL
+   * does not draw, or the input is overwritten before it is read.
+   */
+  #checkApart({ textures }) {
+    for (const output of this.build.outputs) {
+      for (const input of this.build.inputs) {
+        const read = textures.get(input.texture);
+        if (!textures.get(output.texture).some((name) => read.includes(name))) continue;
+        let written = false;
+        this.build.passes.forEach(({ reads, writes }, i) => {
+          written ||= writes.some(({ texture }) => texture === output.texture);
+          if (!written || !reads.some(({ texture }) => texture === input.texture)) return;
+          const what = `the output '${output.name}' has the texture of the input '${input.name}'`;
+          throw new ShadergenError("SG0605", what, {
+            why: `GPU pass ${i} reads the input, and it or an earlier pass writes the output`,
+            help: "bind another texture to the output",
+          });
+        });
+      }
+    }
   }
 
   /**

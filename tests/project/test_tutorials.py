@@ -89,6 +89,6 @@ def test_a_network_in_mpv(tmp_path: Path) -> None:
     vulkan_device()
     images = pytest.importorskip("PIL.Image")
     Tutorial(tmp_path).follow("video.md")
-    assert images.open(tmp_path / "photo.png").size == (320, 180)
-    assert images.open(tmp_path / "photo_x2.png").size == (640, 360)
+    assert images.open(tmp_path / "photo.png").size == (240, 180)
+    assert images.open(tmp_path / "photo_x2.png").size == (480, 360)
     assert (tmp_path / "large.mkv").stat().st_size > 0

@@ -70,6 +70,7 @@ struct Runner::Impl {
     bool check_given(const Port& port, const unsigned* names, std::size_t count, Error& error);
     bool rebind(const Port& port, Error& error);
     bool record(Error& error);
+    bool check_apart(Error& error) const;
     GLTextures& bound(const Port& port) { return sized.textures[at(port.texture)]; }
     bool is_ready(Error& error) const;
     void run_timed();

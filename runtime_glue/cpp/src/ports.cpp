@@ -119,6 +119,37 @@ Error Runner::bind_output(std::string_view name, const unsigned* textures, std::
     return error;
 }
 
+// Refuse an output in an input's texture, if the input is read in the output's pass or later. GL
+// leaves the result undefined, or the input is overwritten before it is read.
+bool Runner::Impl::check_apart(Error& error) const {
+    const auto share = [&](const Port& one, const Port& other) {
+        for (const Name name : sized.textures[at(one.texture)])
+            for (const Name same : sized.textures[at(other.texture)])
+                if (name == same) return true;
+        return false;
+    };
+    for (const Port& output : schedule().outputs) {
+        for (const Port& input : schedule().inputs) {
+            if (!share(output, input)) continue;
+            bool written = false, read = false;
+            for (std::size_t i = 0; i < schedule().passes.size(); ++i) {
+                const Pass& pass = schedule().passes[i];
+                for (const Write& write : pass.writes)
+                    written = written || write.texture == output.texture;
+                for (const Read& each : pass.reads)
+                    read = read || (written && each.texture == input.texture);
+                if (!read) continue;
+                tell(error.why,
+                     "GPU pass {} reads the input, and it or an earlier pass writes the output", {i});
+                error.help = "bind another texture to the output";
+                return fail(error, "SG0605", "the output '{}' has the texture of the input '{}'",
+                            {output.name, input.name});
+            }
+        }
+    }
+    return true;
+}
+
 // Let all passes write an output to the textures that it has now.
 bool Runner::Impl::rebind(const Port& port, Error& error) {
     bool image = false;

@@ -233,6 +233,7 @@ bool Runner::Impl::record(Error& error) {
         error.help = "call bind_input() or upload() before run()";
         return fail(error, "SG0605", "the input '{}' has no texture", {port.name});
     }
+    if (!check_apart(error)) return false;
     frame.record(gl, schedule(),
                  {vertex_array, sampler, &programs.passes, &sized.framebuffers, &sized.textures,
                   &matrices, &buffers});

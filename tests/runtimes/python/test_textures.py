@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import compile_graph, graph_of, image, pointwise
+from support import compile_graph, conv, graph_of, image, pointwise
 from support.playing import (
     IMAGE,
     X,
@@ -188,6 +188,49 @@ def test_an_output_of_one_channel_is_read_in_its_own_format_but_for_halves(
         runner._gl = gl
         np.testing.assert_allclose(runner.read(port.name), values / 2, atol=error)
     assert asked == [tuple(getattr(context.gl, name) for name in read)]
+
+
+def test_an_output_in_the_texture_of_an_input_that_is_read_again_is_refused(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    name = make_texture(context.gl, 5, 3, layers=2)
+    runner.bind_input("x", name)
+    runner.bind_output("sum", name)  # its pass adds x again
+    with pytest.raises(ShadergenError, match="'sum' has the texture of the input 'x'") as refused:
+        runner.run()
+    assert refused.value.code == "SG0605"
+    assert "reads the input, and it or an earlier pass writes the output" in refused.value.why
+    runner.bind_output("sum", make_texture(context.gl, 5, 3, layers=2))
+    runner.run()
+    runner.check()
+
+
+def test_an_output_may_replace_an_input_that_is_not_read_again(
+    context: HeadlessContext, tmp_path: Path
+) -> None:
+    x = image(1, 1, 3, 5)
+    rng, pads = np.random.default_rng(2), (1, 1, 1, 1)
+    once = conv(rng, x, 1, (3, 3), pads=pads)
+    twice = conv(rng, once, 1, (3, 3), pads=pads)
+    _, files, _ = compile_graph(graph_of(twice, inputs=(x,)))
+    write_build(files, tmp_path / "build")
+    values = np.linspace(0, 1, 15, dtype=np.float32).reshape(1, 1, 3, 5)
+    with Runner(load(tmp_path / "build"), context) as runner:
+        (port,) = runner.build.outputs
+        runner.upload("x", values)
+        runner.run()
+        wanted = runner.read(port.name)
+        name = make_texture(context.gl, 5, 3)
+        texels = np.repeat(values.reshape(3, 5, 1), 4, -1)
+        gl = context.gl
+        gl.glBindTexture(gl.GL_TEXTURE_2D, name)
+        whole = (gl.GL_RGBA, gl.GL_FLOAT, texels.ctypes.data)
+        gl.glTexSubImage2D(gl.GL_TEXTURE_2D, *(0, 0, 0, 5, 3), *whole)
+        gl.glBindTexture(gl.GL_TEXTURE_2D, 0)
+        runner.bind_input("x", name)
+        runner.bind_output(port.name, name)
+        runner.run()
+        np.testing.assert_array_equal(runner.read(port.name), wanted)
 
 
 class Recorded:

@@ -190,6 +190,12 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("rgb", "p.bindInput('x', 7)", "'x' takes 1 WebGLTexture object(s)"),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8UI', 7, 5)), p.check())", "GL_INVALID_OPERATION"),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8', 7, 5)), p.check())", ""),
+        (
+            "rgb",
+            "(() => { const both = t.texture(p.gl, 'RGBA8', 7, 5);"
+            " p.bindInput('x', both); p.bindOutput('y', both); p.run(); })()",
+            "the output 'y' has the texture of the input 'x'",
+        ),
         ("rgb", "p.resize({height: 4})", "the build has no dynamic size 'height'"),
         ("rgb", "new t.Runner(p.build, document.body)", "needs a WebGL 2 context"),
         ("rgb", "new t.Runner(p.build, p.gl).run()", "the runner is not initialised"),

@@ -297,7 +297,7 @@ def test_heat_maps_need_layers_and_a_folder(tmp_path: Path, shadergen: Any) -> N
     assert "is not a folder" in ran.err
     ran = shadergen("verify", path, "--layers", "--heat-maps", path.parent)
     assert ran.code == 2
-    assert f"not from shadergen verify --heat-maps: {path.name}" in ran.err
+    assert f"shadergen verify --heat-maps did not write: {path.name}" in ran.err
     with pytest.raises(ShadergenError, match="is not a folder"):
         write_heat_maps([], path)
 

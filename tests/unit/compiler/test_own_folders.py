@@ -50,7 +50,7 @@ def test_folders_of_others_and_of_other_commands_are_refused(tmp_path: Path) -> 
         folder(tmp_path).check()
     (tmp_path / "index.json").unlink()
     folder(tmp_path, "shadergen demo").replace({}, {})
-    with pytest.raises(ShadergenError, match="not from shadergen view"):
+    with pytest.raises(ShadergenError, match="shadergen view did not write"):
         folder(tmp_path).check()
 
 

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import helper
 from support import ESPCN, refusal, third_party
-from support.picture_networks import Network, chroma_from_luma, denoiser, save
+from support.picture_networks import Network, affine, chroma_from_luma, denoiser, save
 from support.user_shader_grammar import parse
 
 from shadergen.compiler.driver import compile_model
@@ -104,6 +104,15 @@ def test_values_beyond_the_textures_of_players_are_noted(gain, tmp_path):
     found = [note for note in done.notes if "exceed 65504" in note]
     assert len(found) == (gain > 1)
     assert not found or found[0].startswith("values of layers loud, pool exceed 65504")
+
+
+@pytest.mark.parametrize("gain", [1.0, 255.0])
+def test_an_output_far_beyond_what_players_show_is_noted(gain, tmp_path):
+    path = save(affine(1, gain, 0.0), tmp_path)
+    done = compile_model(path, tmp_path / "net.glsl", Options(package="mpv"))
+    found = [note for note in done.notes if "players show 0 to 1" in note]
+    assert len(found) == (gain > 1)
+    assert not found or "--preprocess scale=255" in found[0]
 
 
 def with_metadata(folder: Path, **stated: str) -> Path:

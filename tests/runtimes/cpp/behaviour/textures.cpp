@@ -118,6 +118,16 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     CHECK(runner.bind_output("sum", other).what ==
           "this texture cannot be bound as the image 'sum'");
     CHECK(runner.bind_input("x", 0).code == "SG0605");
+    const Name both = make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 5, 3, 2);
+    const Name before = runner.output_texture("sum").value;
+    good(runner.bind_input("x", both));
+    good(runner.bind_output("sum", both));  // its pass adds x again
+    const Error same = runner.run();
+    CHECK(same.code == "SG0605");
+    CHECK(same.what == "the output 'sum' has the texture of the input 'x'");
+    CHECK(same.why.find("reads the input, and it or an earlier pass") != std::string::npos);
+    good(runner.bind_output("sum", before));
+    feed_good(runner);
     const unsigned two[] = {deep, deep};
     CHECK(runner.bind_input("x", two, 2).what.find("takes an array texture") != std::string::npos);
     good(runner.run());
