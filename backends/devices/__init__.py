@@ -67,11 +67,12 @@ def device(name: str) -> Device:
         return DEVICES[name]
     if name.endswith(PROFILE_SUFFIX):
         return _read(Path(name))
+    of_gpu = named_profile(name)
     raise ShadergenError(
         "SG0301",
         f"no device profile is called '{name}'",
         supported=f"{', '.join(DEVICES)}, or a {PROFILE_SUFFIX} file",
-        help=did_you_mean(name, DEVICES),
+        help=f"for this GPU: --device {of_gpu}" if of_gpu else did_you_mean(name, DEVICES),
     )
 
 

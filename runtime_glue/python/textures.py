@@ -308,7 +308,11 @@ def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:
     if texture.is_array:
         expected["depth"] = texture.layers
     for side, wanted in expected.items():
-        if (size := ask(side.upper())) != wanted:
+        size = ask(side.upper())
+        if not size:  # GL has not bound a texture of another kind
+            kind = "an array texture" if texture.is_array else "a 2D texture"
+            return f"texture {name} is not {kind} with storage"
+        if size != wanted:
             return f"texture {name} has a {side} of {size}, not {wanted}"
     if ask("RED_TYPE") in (gl.GL_INT, gl.GL_UNSIGNED_INT):
         return f"texture {name} has an integer format, but the shaders read floats"

@@ -141,6 +141,11 @@ void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string&
         tell(wrong, "texture {} has a {} of {}, not {}", {name, word, value, size});
         return true;
     };
+    if (!ask(gl::TEXTURE_WIDTH)) {  // GL has not bound a texture of another kind
+        tell(wrong, texture.is_array ? "texture {} is not an array texture with storage"
+                                     : "texture {} is not a 2D texture with storage", {name});
+        return;
+    }
     if (differs(gl::TEXTURE_WIDTH, "width", texture.width) ||
         differs(gl::TEXTURE_HEIGHT, "height", texture.height)) {
         help =

@@ -52,6 +52,7 @@ def test_a_list_that_makes_no_sense_is_refused(devices, why):
 
 def test_an_unknown_profile_of_a_list_is_refused_by_its_name():
     assert refusal(parse_devices, "nvidea,gles30").what == "no device profile is called 'nvidea'"
+    assert refusal(parse_devices, "mali-g78,gles30").help == "for this GPU: --device mali-valhall"
 
 
 @pytest.mark.parametrize(

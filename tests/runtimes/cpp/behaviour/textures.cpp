@@ -99,6 +99,8 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     CHECK(runner.bind_input("x", wide).what.find("width of 6, not 5") != std::string::npos);
     CHECK(runner.bind_input("x", wide).help.find("resize()") != std::string::npos);
     CHECK(runner.bind_output("out", deep).what.find("depth of 3, not 2") != std::string::npos);
+    if (gl.GetTexLevelParameteriv)
+        CHECK(runner.bind_input("x", flat).what.find("is not an array texture") != std::string::npos);
     CHECK(runner.bind_input("x", flat));
     CHECK(runner.bind_output("out", undrawable).what == "this GL cannot draw to 'y' (rgba32f)");
     CHECK(runner.bind_output("out", undrawable).where[0] == "output 'out'");
