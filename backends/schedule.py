@@ -17,6 +17,7 @@ from ..ir.dimensions import at_layer, environment_of
 from ..ir.graph import Constant, Input
 from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
+from ..passes.placement.kinds import precision
 from .barriers import barriers
 from .build_files import WEIGHTS, BuildFiles
 from .constraints import sizes_member
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from .gpu import GpuPass
     from .shader_files import ShaderFiles
 
-FORMAT_VERSION = "5.6"
+FORMAT_VERSION = "5.7"
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 
 
@@ -250,7 +251,8 @@ class _Assembly:
                 "invocations": expression(p.invocations),
                 "multiplies": work.multiplies,
                 "operations": work.operations,
-            },
+            }
+            | ({"precision": "mediump"} if precision(p.node) == "mediump" else {}),
         }
 
     def _owner(self, source: Value | Blob) -> Value | Blob:

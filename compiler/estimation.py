@@ -6,7 +6,8 @@ The units work side by side, so the slowest takes a pass's time; starting the pa
 
 - arithmetic: the instructions that a family's compiler makes of the pass, by the family's fitted
   costs. A cycle is a multiply-add on a lane (docs/gpus.md); the GPU's lanes and clock make
-  milliseconds of cycles. 16-bit arithmetic counts as 32-bit.
+  milliseconds of cycles. Shaders of 16 bits take the family's own costs for these; in builds before
+  format 5.7 of the schedule, they count as 32-bit.
 - textures: texels fetched, wide ones slower, at the rate of the texture units.
 - memory: each texel once, as if caches held all others. Without a cache, each fetch counts.
 - render targets: pixels that draws write, wide ones slower.
@@ -299,7 +300,7 @@ def _work(p: Mapping[str, Any], constants: int, textures: Mapping[str, Any], cos
         alive=0,
         stores=p["bytes"]["written"] // written,
         halves=written < VECTOR_BYTES,
-        mediump=False,
+        mediump=counts.get("precision") == "mediump",
         targets=len(p["writes"]),
         programs=0,
         code=0,

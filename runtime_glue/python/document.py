@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEDULE = "schedule.json"
 SCHEMA = Path(__file__).parent.parent / "schedule.schema.json"
 FORMAT = "shadergen"
-MAJOR, MINOR = 5, 6
+MAJOR, MINOR = 5, 7
 MAX_SCHEDULE_BYTES = 1 << 26
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps: a backslash may be escaped itself

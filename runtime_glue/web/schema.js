@@ -165,7 +165,8 @@ const pass = f.members({
   work: f.members({
   invocations: estimate,
   multiplies: tally,
-  operations: tally,}),}, f.when("stage", "compute", f.some(["image", "workgroup", "groups"], {
+  operations: tally,}, {
+  precision: f.oneOf("highp", "mediump"),}),}, f.when("stage", "compute", f.some(["image", "workgroup", "groups"], {
   vertex: f.never,
   viewport: f.never,}), f.some(["vertex", "viewport"], {
   image: f.never,

@@ -145,7 +145,7 @@ def test_a_variant_that_was_edited_is_checked(browser: Any, address: str, builds
     [
         (',\n "version"', ', \n "version"'),
         ('"model": "espcn_x2"', '"model": "espcn_x3"'),
-        ('"version": "5.6"', '"version": "5.9"'),
+        ('"version": "5.7"', '"version": "5.9"'),
         ('"sha256": "', '"sha265": "'),
     ],
     ids=["space", "name", "version", "member"],

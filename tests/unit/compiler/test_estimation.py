@@ -107,6 +107,16 @@ def test_texels_wider_than_the_full_rate_take_longer():
     assert narrow.units["textures"] == pytest.approx(full.units["textures"])
 
 
+@pytest.mark.parametrize(
+    ("family", "low", "high"),
+    [("mali-bifrost", 0.5, 0.6), ("mali-valhall", 0.5, 0.6), ("adreno-6xx", 0.9, 1.0)],
+)
+def test_arithmetic_of_16_bits_takes_the_time_that_the_family_needs(family, low, high):
+    gpu = replace(UNLIMITED, family=family)
+    full, half = (on(gpu, convolution(precision=p)).units for p in ("fp32", "fp16"))
+    assert low < half["arithmetic"] / full["arithmetic"] < high
+
+
 def test_twice_the_clock_halves_all_but_memory_and_start():
     slow, fast = (on(replace(UNLIMITED, gigahertz=n), convolution()).units for n in (1.0, 2.0))
     same = {unit for unit in slow if slow[unit] == fast[unit]}
