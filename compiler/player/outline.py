@@ -151,6 +151,20 @@ def stage_of(text: str) -> str:
     return hook
 
 
+def check_single_stage(text: str) -> None:
+    """Refuse a file with passes at several stages: a picture has only one, and others do not run.
+
+    Raises:
+        ShadergenError: SG0605.
+    """
+    stages = dict.fromkeys(block.get("HOOK", "nothing") for block in _blocks(text))
+    if len(stages) > 1:
+        raise refusal(
+            f"its passes replace {' and '.join(stages)}, of which a picture has only one",
+            "run the networks one after the other, or on a video in mpv",
+        )
+
+
 def outline(text: str, size: tuple[int, int]) -> Outline:
     """Work out what a user shader does to a picture of a height and a width, in 4:2:0.
 

@@ -11,7 +11,7 @@ from ...records import dataclass
 from ..pictures.files import write_result
 from ..pictures.reading import read_picture
 from .libplacebo import COLOURS, DEPTH, filtered
-from .outline import outline, read_shader, refusal
+from .outline import check_single_stage, outline, read_shader, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +50,7 @@ def show_picture(shader: Path, source: Path, output: Path) -> Shown:
         ShadergenError: SG0101, SG0501, SG0605 for files, SG0607 where FFmpeg cannot do it.
     """
     text = read_shader(shader)
+    check_single_stage(text)
     picture = read_picture(source)
     plan = outline(text, picture.size)
     if plan.channels not in COLOURS:
