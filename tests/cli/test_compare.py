@@ -74,9 +74,9 @@ def test_transparent_grey_and_deep_pictures_are_shown_on_white(tmp_path: Path) -
     ("source", "result", "output", "says"),
     [
         ("a.png", None, "c.png", "--compare also needs -o"),
-        (".", "out", "c.png", "INPUT is '"),
+        (".", "out", "c.png", "INPUT must be a picture"),
         ("clip.mp4", "out.mp4", "c.png", "clip.mp4'"),
-        ("a.png", "b.npz", "c.png", "the result is '"),
+        ("a.png", "b.npz", "c.png", "the result of -o must be a picture"),
         ("a.png", "b.png", "c.npz", "c.npz' is not supported"),
         ("a.png", "b.png", "no/c.png", "no' is not a folder"),
         ("a.png", "b.png", "a.png", "--compare names "),

@@ -170,7 +170,8 @@ def test_a_size_for_a_model_of_fixed_size_says_how_to_go_on(shadergen, tmp_path)
         ran = shadergen(command[0], model, *command[1:], "--input-size", "16x16")
         assert ran.code == 2
         assert "omit --input-size to keep the model's size" in ran.err
-        assert "export the model with that size" in ran.err
+        assert "compile for all sizes that the layers allow: --input-size dynamic" in ran.err
+        assert "export the model with another size" in ran.err
 
 
 def test_long_work_prints_its_steps_where_stderr_is_no_terminal(capsys, monkeypatch):
