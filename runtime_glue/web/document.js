@@ -4,7 +4,7 @@ import { ShadergenError } from "./errors.js";
 
 export const SCHEDULE = "schedule.json";
 const MAJOR = 5;
-const MINOR = 6;
+const MINOR = 7;
 const MAX_MESSAGE = 200;
 
 /** Throw SG0503. */

@@ -189,9 +189,9 @@ def test_a_shader_that_is_not_text_is_refused(build_folder: Path) -> None:
 
 
 def test_a_newer_minor_version_may_add_members(build_folder: Path) -> None:
-    change(build_folder, "version", to="5.7")
+    change(build_folder, "version", to="5.8")
     change(build_folder, "passes", 0, "hint", to={"tile": 8})
-    assert load(build_folder).version == "5.7"
+    assert load(build_folder).version == "5.8"
 
 
 def test_a_newer_major_version_is_refused_with_the_way_on() -> None:

@@ -74,7 +74,7 @@ namespace shadergen {
 
 // The supported version of the schedule: all minor versions of this major version.
 constexpr int format_major = 5;
-constexpr int format_minor = 6;
+constexpr int format_minor = 7;
 
 // An error, or none: `if (auto error = runner.init()) ...`
 struct Error {
