@@ -149,7 +149,7 @@ def test_commands_shown_exist(path: Path) -> None:
 
 
 MPV_OPTIONS = {
-    *("--vo", "--profile", "--scale", "--window-scale"),
+    *("--vo", "--profile", "--scale", "--window-scale", "--glsl-shaders"),
     *("--linear-downscaling", "--linear-upscaling"),
 }
 

@@ -194,7 +194,11 @@ def test_a_signed_value_is_put_together_from_two_channels(
 
 @pytest.mark.parametrize(
     ("values", "dtype", "why"),
-    [([0.5], "int32", "fractions"), ([2], "bool", "other values than 0 and 1"), ([1 << 25], "int64", "16777216")],
+    [
+        ([0.5], "int32", "fractions"),
+        ([2], "bool", "other values than 0 and 1"),
+        ([1 << 25], "int64", "16777216"),
+    ],
 )
 def test_what_integers_cannot_hold_exactly_is_refused(values, dtype, why) -> None:
     with pytest.raises(ShadergenError, match=why) as caught:

@@ -113,7 +113,9 @@ def test_truth_values_have_extrema(kind: Any) -> None:
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16"])
 @pytest.mark.parametrize("op", [Reduce("sum", (0,)), Reduce("prod", (0,)), CumSum(0)], ids=str)
 def test_sums_that_need_not_fit_their_type_are_refused(op: Op, dtype: Any) -> None:
-    with pytest.raises(ShadergenError, match=rf"(from|of) {dtype} (to {dtype} )?(is not supported|does not fit)"):
+    with pytest.raises(
+        ShadergenError, match=rf"(from|of) {dtype} (to {dtype} )?(is not supported|does not fit)"
+    ):
         op.infer(TensorType((2,), dtype))
 
 
