@@ -126,7 +126,9 @@ def _quotient(a: int, b: int, c: int, d: int) -> SymbolicFraction:
     if is_dynamic(c):
         raise DynamicDimensionError("floating-point division by a size")
     if c <= 0:
-        raise DynamicDimensionError(f"dividing a size by {c}", "sizes are divided by 1 or more")
+        raise DynamicDimensionError(
+            f"dividing a size by {c}", "dynamic sizes are divided only by positive numbers"
+        )
     return SymbolicFraction(a * d, b * c)
 
 

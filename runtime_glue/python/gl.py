@@ -113,7 +113,7 @@ def load_egl() -> Library:
             "SG0601",
             "OpenGL ES cannot be loaded",
             why=str(error),
-            help=f"to install PyOpenGL: pip install 'shadergen[run]'\nto install GL: {DRIVERS}",
+            help=f"install PyOpenGL: pip install 'shadergen[run]'\ninstall {DRIVERS}",
         ) from error
     prototype = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
     address = ctypes.cast(find, ctypes.c_void_p).value

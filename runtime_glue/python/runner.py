@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from .pixels import decode, encode, host_array, shape_text
 from .resources import MATRIX, Resources
 from .textures import (
     await_textures,
+    check_apart,
     check_textures,
     fill_textures,
     make_textures,
@@ -274,30 +274,9 @@ class Runner:
                     f"the input '{port.name}' has no texture",
                     help="call bind_input() or upload() before run()",
                 )
-        self._check_apart(resources)
+        check_apart(self.build, resources.textures)
         self._frame = resources.record()
         return self._frame
-
-    def _check_apart(self, resources: Resources) -> None:
-        """Refuse an output in an input's texture that the output's pass or a later one reads.
-
-        GL leaves the result undefined, or the input is overwritten before it is read.
-        """
-        for output, given in product(self.build.outputs, self.build.inputs):
-            names = (set(resources.textures[port.texture]) for port in (output, given))
-            if set.isdisjoint(*names):
-                continue
-            written = False
-            for index, gpu_pass in enumerate(self.build.passes):
-                written = written or any(w.texture == output.texture for w in gpu_pass.writes)
-                if written and any(r.texture == given.texture for r in gpu_pass.reads):
-                    raise ShadergenError(
-                        "SG0605",
-                        f"the output '{output.name}' has the texture of the input '{given.name}'",
-                        why=f"GPU pass {index} reads the input, and it or an earlier pass writes "
-                        "the output",
-                        help="bind another texture to the output",
-                    )
 
     def wait(self) -> None:
         """Wait until the outputs of all frames so far are drawn, to measure time.

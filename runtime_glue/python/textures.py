@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from .gl import asked
 from .pixels import FORMATS, LANES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import DTypeLike, NDArray
 
     from .objects import Objects
-    from .schedule import Port, Texture
+    from .schedule import Build, Port, Texture
 
 _EXTERNAL = {1: "GL_RED", 2: "GL_RG", 4: "GL_RGBA"}
 _TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
@@ -296,6 +297,34 @@ def check_textures(
     if wrong:
         sized = " width of " in wrong or " height of " in wrong
         raise ShadergenError("SG0605", wrong, where=port.name, help=RESIZE if sized else "")
+
+
+def check_apart(build: Build, names: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse an output in an input's texture that the output's pass or a later one reads.
+
+    GL leaves the result undefined, or the input is overwritten before it is read.
+
+    Args:
+        build: what runs.
+        names: of GL textures, by tensor.
+
+    Raises:
+        ShadergenError: SG0605.
+    """
+    for output, given in product(build.outputs, build.inputs):
+        if not {*names[output.texture]} & {*names[given.texture]}:
+            continue
+        written = False
+        for index, gpu_pass in enumerate(build.passes):
+            written = written or any(w.texture == output.texture for w in gpu_pass.writes)
+            if written and any(r.texture == given.texture for r in gpu_pass.reads):
+                raise ShadergenError(
+                    "SG0605",
+                    f"the output '{output.name}' has the texture of the input '{given.name}'",
+                    why=f"GPU pass {index} reads the input, and it or an earlier pass writes the "
+                    "output",
+                    help="bind another texture to the output",
+                )
 
 
 def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:

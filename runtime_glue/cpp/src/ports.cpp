@@ -135,7 +135,7 @@ bool Runner::Impl::check_apart(Error& error) const {
             for (std::size_t i = 0; i < schedule().passes.size(); ++i) {
                 const Pass& pass = schedule().passes[i];
                 for (const Write& write : pass.writes)
-                    written = written || write.texture == output.texture;
+                    written = written || (write.texture == output.texture && !sized.foreign[i]);
                 for (const Read& each : pass.reads)
                     read = read || (written && each.texture == input.texture);
                 if (!read) continue;

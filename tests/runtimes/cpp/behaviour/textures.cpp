@@ -66,7 +66,11 @@ PROMISE(an_output_may_go_to_a_framebuffer) {
     const Name screen = make_texture(gl, gl::TEXTURE_2D, 0x8058, 9, 9);
     gl.FramebufferTexture2D(gl::DRAW_FRAMEBUFFER, gl::COLOR_ATTACHMENT0, gl::TEXTURE_2D, screen, 0);
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
+    const Name earlier = runner.output_texture("inverted").value;
     good(runner.bind_output_framebuffer("inverted", framebuffer));
+    good(runner.bind_input("img", earlier));  // the network does not write this texture any more
+    good(runner.run());
+    feed_good(runner);
     good(runner.run());
     good(runner.wait());
     std::uint8_t pixels[4 * 5 * 3] = {};
