@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .proven_fields import Larger
 
 GENERATOR = f"shadergen {__version__}"
+KEEP_SIZE = "the model may take only its own size: omit --input-size"
 # What is kept of expressions: their sizes hold the shape environment of a model.
 KEPT = (algebra.fold, evaluation.check, evaluation.expand, expr.variables, operand_counts)
 
@@ -135,7 +136,10 @@ def _import(
             if options.luma:
                 require_inputs("luma", [options.luma], [i.name for i in graph.inputs])
             request.notes.extend(dynamic.notes())
+        request.notes.extend(request.resized.values())
     except ShadergenError as error:
+        if request.resized and error.code in ("SG0105", "SG0106", "SG0205"):
+            error.help = f"{error.help}\n{KEEP_SIZE}".strip()
         if error.code in ("SG0201", "SG0203"):  # something unknown: perhaps a name was mistyped
             error.help = f"{error.help}\n{known.hint()}".strip()
         if error.code == "SG0205" and dynamic is not None and options.package == "mpv":

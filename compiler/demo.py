@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..records import dataclass
 from . import extras
@@ -19,6 +17,7 @@ from .driver import compile_model
 from .installed import FOLDERS
 from .options import Options
 from .own_folders import OwnFolder, as_png
+from .pictures.quality import psnr
 from .pictures.reading import from_pillow, read_picture
 from .pictures.side_by_side import details
 from .pictures.writing import to_pillow
@@ -112,8 +111,11 @@ def demonstrate(
     }
     images = named | {"side-by-side": details(shown, DETAIL, ZOOM)}
     files = {f"{name}.png": as_png(image) for name, image in images.items()}
-    psnr = {name: _psnr(named[name], photograph) for name in ("bicubic", "network")}
-    folder.replace(files, {"psnr": psnr})
+    original = from_pillow(photograph, "the photograph")
+    found = {
+        name: psnr(from_pillow(named[name], name), original) for name in ("bicubic", "network")
+    }
+    folder.replace(files, {"psnr": found})
     schedule = compiled.files.schedule
     return Demonstration(
         size=(photograph.height, photograph.width),
@@ -124,16 +126,6 @@ def demonstrate(
         renderer=str(context.info().renderer),
         first_milliseconds=(first - start) * 1e3,
         frame_milliseconds=(second - first) * 1e3,
-        psnr=psnr,
+        psnr=found,
         picture=output / "side-by-side.png",
     )
-
-
-def _psnr(image: Any, original: Any) -> float:
-    error = _luma(image) - _luma(original)
-    return float(-10 * np.log10(np.mean(error**2)))
-
-
-def _luma(image: Any) -> Any:
-    everything = slice(None)
-    return from_pillow(image, "the picture").part(everything, everything, 1).astype(np.float64)

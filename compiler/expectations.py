@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
+from ..ir.dimensions import has_dynamic, hint
 from ..records import dataclass, replace
 from .compilation import import_model
 from .frontends import Request
+from .frontends.input_shapes import model_shapes
 from .option_parsing import parse_preprocessing
 from .references import choose_reference, shortened
 
@@ -93,11 +95,18 @@ def expect(
     return Expected(oracle.name, plain, fed, _run_reference(oracle, fed), tuple(notes))
 
 
-def at_one_size(options: Options, schedule: Mapping[str, Any]) -> Options:
-    """Return the options that fix dynamic dimensions: at the arrays' sizes, or its own."""
-    sizes = {p["name"]: int(p["default"]) for p in schedule["sizes"]["parameters"]}
-    wanted = {} if options.array_shapes else {"": (sizes["height"], sizes["width"])}
-    return replace(options, dynamic=None, input_size={**wanted, **options.input_size})
+def at_one_size(options: Options, dynamic: Graph) -> Options:
+    """Return the options that fix dynamic dimensions: at the arrays' sizes, or the initial ones.
+
+    Args:
+        options: of the compilation, with the shapes of the arrays that are given.
+        dynamic: the model as imported.
+    """
+    sizes = {}
+    for name, shape in model_shapes(i for i in dynamic.inputs if has_dynamic(i.shape)).items():
+        given = options.array_shapes.get(name, options.array_shapes.get(""))
+        sizes[name] = given or tuple(map(hint, shape))
+    return replace(options, dynamic=None, input_size={**sizes, **options.input_size})
 
 
 def _run_reference(

@@ -38,8 +38,8 @@ class Options:
     The functions ``parse_...`` are in :mod:`.option_parsing`.
 
     Attributes:
-        input_size: sizes of dynamic inputs by name, or under "" for the only input. Two numbers are
-            height and width, otherwise the whole shape in the model's own order.
+        input_size: sizes of inputs by name, or under "" for the only input. Two numbers are height
+            and width, otherwise the whole shape in the model's own order.
         dynamic: makes heights and widths of images dynamic (``--input-size dynamic``): the initial
             size, or True for the declared size.
         array_shapes: shapes of the arrays given to ``verify``, by name like ``input_size``. They

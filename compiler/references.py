@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ShadergenError
 from ..ir import reference as interpreter
 from .choices import REFERENCES
+from .frontends.input_shapes import model_shapes
 from .frontends.signatures import is_keras
 from .tensorflow_reference import VARIABLE, TensorFlowReference, named_python
 
@@ -54,17 +55,27 @@ class NumpyReference:
 
 
 class OnnxReference:
-    """onnxruntime on the CPU, with its own optimisations off."""
+    """onnxruntime on the CPU, with its own optimisations off.
+
+    Args:
+        model: the model file.
+        graph: the model as imported: its sizes may replace declared ones.
+        request: where to cut the model.
+    """
 
     name = "onnxruntime"
 
-    def __init__(self, model: Path, request: Request) -> None:
+    def __init__(self, model: Path, graph: Graph, request: Request) -> None:
         from .frontends.onnx.importing.cut import cut
         from .frontends.onnx.read.model import parse_model
 
-        part = None
+        part: ModelProto | None = None
         if request.inputs or request.outputs:
             part = cut(parse_model(model), request).model
+        if request.sizes:
+            whole = parse_model(model) if part is None else part
+            if _resize(whole, model_shapes(graph.inputs)):
+                part = whole
         try:
             self.session = _session(model, part)
         except Exception as error:  # it has no type of its own for what can be mended here
@@ -79,6 +90,21 @@ class OnnxReference:
         feed = {i.name: _fed(inputs[i.name], i) for i in self.session.get_inputs()}
         names = [o.name for o in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, feed), strict=True))
+
+
+def _resize(model: ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Put the sizes of imported inputs in place of those that a model declares, if they differ."""
+    replaced = False
+    for info in model.graph.input:
+        dims = info.type.tensor_type.shape.dim
+        for dim, size in zip(dims, shapes.get(info.name, ()), strict=False):
+            if dim.HasField("dim_value") and dim.dim_value != size:
+                dim.dim_value, replaced = size, True
+    if replaced:  # the declared shapes of other values are no longer right
+        del model.graph.value_info[:]
+        for info in model.graph.output:
+            info.type.tensor_type.ClearField("shape")
+    return replaced
 
 
 def _session(model: Path, part: ModelProto | None) -> Any:
@@ -121,6 +147,8 @@ class KerasReference:
         )
         if request.inputs or request.outputs:
             self.model = _keras_part(self.model, graph, request)
+        elif _resized(self.model, model_shapes(graph.inputs)):  # it checks its inputs' sizes
+            self.model = _Replay(self.model, self.model.inputs, self.model.outputs)
         self.inputs = [i.name for i in graph.inputs]
         self.outputs = [o.name for o in graph.outputs]
 
@@ -179,6 +207,15 @@ class _Replay:
             results = keras.tree.flatten(node.operation(*args, **kwargs))
             values.update(zip(map(id, node.outputs), results, strict=True))
         return [values[id(y)] for y in self.outputs]
+
+
+def _resized(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether an imported input has a number where a Keras model declares another."""
+    return any(
+        own not in (None, size)
+        for tensor, shape in zip(model.inputs, shapes.values(), strict=False)
+        for own, size in zip(tensor.shape[1:], shape[1:], strict=False)
+    )
 
 
 def _keras_result(model: Any, name: str, nested: bool) -> Any:
@@ -276,7 +313,7 @@ def choose_reference(
             continue
         try:
             if name == "onnxruntime":
-                return OnnxReference(model, request), ""
+                return OnnxReference(model, graph, request), ""
             kind = KerasReference if name == "keras" else TensorFlowReference
             return kind(model, graph, request), "\n".join(failures)
         except ModuleNotFoundError as error:

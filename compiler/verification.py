@@ -187,7 +187,7 @@ def verifying(
         folder = Path(scratch) / "build"
         compiled = compile_model(model, folder, options, progress)
         if options.dynamic is not None:
-            plainly = at_one_size(plainly, compiled.files.schedule)
+            plainly = at_one_size(plainly, compiled.model)
         if given is None:
             model_at_size = compiled.model
             if options.dynamic is not None:

@@ -12,7 +12,7 @@ import rich_click as click
 
 from .help import command
 from .options import runtime_options
-from .output import echo, passes_text, print_json, progress_line, si_text
+from .output import echo, passes_text, print_json, progress_line, psnr_lines, si_text
 
 if TYPE_CHECKING:
     from ..demo import Demonstration
@@ -55,8 +55,8 @@ def _print_result(result: Demonstration, output: Path) -> None:
     from ..demo import NETWORK
 
     height, width = result.size
-    network = _shown(NETWORK)
-    bicubic, gain = result.psnr["bicubic"], result.psnr["network"] - result.psnr["bicubic"]
+    model = _shown(NETWORK)
+    bicubic, network = result.psnr["bicubic"], result.psnr["network"]
     echo(
         f"photograph: {height}x{width}, halved; the network was not trained on it",
         f"compiled in {result.compile_seconds:.1f} s: {passes_text(result.passes)}, "
@@ -64,16 +64,14 @@ def _print_result(result: Demonstration, output: Path) -> None:
         f"ran on {result.renderer}: {result.first_milliseconds:.0f} ms with shader compilation, "
         f"then {result.frame_milliseconds:.0f} ms",
         "",
-        "PSNR on luma against the photograph",
-        f"  bicubic  {bicubic:.2f} dB",
-        f"  network  {bicubic + gain:.2f} dB ({gain:+.2f} dB)",
+        *psnr_lines("the photograph", "bicubic", bicubic, network),
         "",
         f"{result.picture}: the same details in four versions: half size, bicubic, network, "
         "original",
         f"{output / 'build'}: the shaders and schedule.json",
         "",
         "Your own picture:",
-        f"  shadergen compile {network} -o build --input-size dynamic",
+        f"  shadergen compile {model} -o build --input-size dynamic",
         "  shadergen run build photo.png -o photo_x2.png",
     )
 

@@ -118,7 +118,7 @@ def _with_options(
             "input_size",
             metavar="HxW",
             multiple=True,
-            help="Input size, if the model does not fix it: HxW, the whole shape, or 'dynamic'. "
+            help="Height and width of the input, or its whole shape, or 'dynamic'. "
             "NAME=HxW,NAME=HxW for several inputs. 'dynamic' makes one build for all sizes; "
             "'dynamic:HxW' also sets its initial size.",
         ),

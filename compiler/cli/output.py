@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
@@ -122,6 +123,23 @@ class Table:
         if red:
             self.red.add(len(self.rows))
         self.rows.append(cells)
+
+
+def psnr_lines(original: str, plain_name: str, plain: float, network: float) -> tuple[str, ...]:
+    """Return the lines that compare a network's result and a plain one with an original.
+
+    Args:
+        original: what both are compared with.
+        plain_name: what the plain result is.
+        plain: its peak signal-to-noise ratio in dB.
+        network: that of the network's result.
+    """
+    gain = f" ({network - plain:+.2f} dB)" if isfinite(plain) else ""
+    return (
+        f"PSNR on luma against {original}",
+        f"  {plain_name:8} {plain:.2f} dB",
+        f"  network  {network:.2f} dB{gain}",
+    )
 
 
 def new_table(*columns: str) -> Table:

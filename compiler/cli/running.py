@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,16 @@ from .output import (
     print_table,
     progress_bar,
     progress_line,
+    psnr_lines,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..pictures.quality import Quality
     from ..player.pictures import Shown
     from ..running import Run
+
 IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
 
 
@@ -52,6 +56,13 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
     type=click.Path(path_type=Path),
     metavar="PICTURE",
     help="Also write the picture and its result side by side, with labels.",
+)
+@click.option(
+    "--original",
+    type=click.Path(path_type=Path),
+    metavar="PICTURE",
+    help="Print the PSNR of the result against this picture, beside that of bicubic interpolation. "
+    "For a folder of pictures, a folder with pictures of the same names.",
 )
 @click.option(
     "--labels",
@@ -86,6 +97,7 @@ def run(
     input: Path,
     output: Path | None,
     compare: Path | None,
+    original: Path | None,
     labels: str | None,
     bits: str | None,
     tile: str | None,
@@ -105,12 +117,15 @@ def run(
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
+    from ..pictures.quality import check_originals, measure
     from ..pictures.side_by_side import check_comparison
     from ..player.outline import is_user_shader
     from ..running import run_file
 
     if compare is not None:
         check_comparison(input, output, compare)
+    if original is not None:
+        check_originals(input, output, original)
     if is_user_shader(build):
         for name in ("variant", "runtime", "adapter", "labels", "bits", "tile", "overlap"):
             if is_given(name):
@@ -118,31 +133,71 @@ def run(
                 raise ShadergenError("SG0301", what, help=f"omit --{name}")
         if output is None:
             raise ShadergenError("SG0301", "the result needs a file", help="name it with -o")
-        _show(build, input, output, as_json)
-        if compare is not None:
-            _compare(input, output, compare, as_json)
+        shown = _show(build, input, output)
+        quality = None if original is None else measure(input, output, original)
+        if as_json:
+            print_json(asdict(shown) | _quality_json(quality))
+        else:
+            print_shown(shown, output)
+        _compare(input, output, compare, original, quality, as_json)
         return
     settings = Settings(
         parse_labels(labels), int(bits) if bits else None, overlap, parse_tile(tile)
     )
     with progress_bar() as progress:
         result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
+    quality = None
+    if original is not None and output is not None and result.pictures:
+        quality = _measured(result, input, output, original)
     if as_json:
-        print_json(_json(result))
+        print_json(_json(result) | _quality_json(quality))
     else:
         _print(result, output)
-    if compare is not None and output is not None:
-        _compare(input, output, compare, as_json)
+    if output is not None:
+        _compare(input, output, compare, original, quality, as_json)
     if result.errors:
         raise failed(list(result.errors.values()), len(result.errors) + len(result.pictures))
 
 
-def _compare(input: Path, output: Path, compare: Path, as_json: bool) -> None:
+def _measured(result: Run, input: Path, output: Path, original: Path) -> Quality:
+    """Return the means over the pictures that did not fail."""
+    from ..pictures.quality import mean, measure
+
+    if not input.is_dir():
+        return measure(input, output, original)
+    names = [Path(path).name for path in result.pictures]
+    return mean([measure(input / name, output / name, original / name) for name in names])
+
+
+def _quality_json(quality: Quality | None) -> dict[str, Any]:
+    """Return the PSNR; JSON has no infinite numbers, so that of equal pictures is null."""
+    if quality is None:
+        return {}
+    name = "bicubic" if quality.resized else "input"
+    numbers = {name: quality.plain, "network": quality.network}
+    return {"psnr": {key: psnr if isfinite(psnr) else None for key, psnr in numbers.items()}}
+
+
+def _compare(
+    input: Path,
+    output: Path,
+    compare: Path | None,
+    original: Path | None,
+    quality: Quality | None,
+    as_json: bool,
+) -> None:
+    """Write the pictures side by side, and print how near the result is to the original."""
     from ..pictures.side_by_side import write_comparison
 
-    write_comparison(input, output, compare)
-    if not as_json:
-        echo(f"{compare}: before and after, side by side")
+    if compare is not None:
+        write_comparison(input, output, compare, original)
+        if not as_json:
+            what = "before and after" if original is None else "before, after and original"
+            echo(f"{compare}: {what}, side by side")
+    if quality is not None and not as_json:
+        mean = f", mean of {count(quality.pictures, 'picture')}" if quality.pictures > 1 else ""
+        plain = "bicubic" if quality.resized else "input"
+        echo(*psnr_lines(f"{original}{mean}", plain, quality.plain, quality.network))
 
 
 def _json(result: Run) -> dict[str, Any]:
@@ -209,7 +264,8 @@ def _shared_notes(result: Run) -> Iterator[str]:
         yield f"note: {note}{about}"
 
 
-def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
+def _show(shader: Path, input: Path, output: Path) -> Shown:
+    """Run a user shader on a picture or a video."""
     from ..arrays import ARRAYS
     from ..player.pictures import show_picture
     from ..player.videos import show_video
@@ -225,15 +281,10 @@ def _show(shader: Path, input: Path, output: Path, as_json: bool) -> None:
     if input.suffix.lower() in VIDEOS:
         with progress_bar() as progress:
             progress("starting FFmpeg", 0, 0)
-            shown = show_video(shader, input, output, progress)
-    else:
-        with progress_line() as step:
-            step(IN_FFMPEG)
-            shown = show_picture(shader, input, output)
-    if as_json:
-        print_json(asdict(shown))
-    else:
-        print_shown(shown, output)
+            return show_video(shader, input, output, progress)
+    with progress_line() as step:
+        step(IN_FFMPEG)
+        return show_picture(shader, input, output)
 
 
 def print_shown(shown: Shown, output: Path) -> None:

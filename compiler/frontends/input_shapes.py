@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError, count, require_inputs
 from ...ir.types import MAP_RANK
+from .dynamic_sizes import ASSUMED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
 
 
 NO_SIZE = "SG0204"  # the error of a model that leaves a size open
-FIXED = (
-    "omit --input-size to keep the model's size; shadergen run cuts larger pictures into tiles\n"
-    "compile for all sizes that the layers allow: --input-size dynamic\n"
-    "or export the model with another size, or with dynamic height and width"
-)
+FIXED = "only the height and width of images can be set, and sizes that the model leaves dynamic"
 
 
 def model_shapes(inputs: Iterable[Input]) -> dict[str, tuple[int, ...]]:
@@ -55,8 +52,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
                 "SG0301",
                 f"--input-size {text} does not fit the model",
                 where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
-                why="only sizes that the model declares as dynamic can be set",
-                help=FIXED,
+                why=FIXED,
             )
 
 
@@ -74,6 +70,9 @@ def resolve_shape(
     told: bool = True,
 ) -> tuple[int, ...]:
     """Return an input's static shape.
+
+    Height and width of an image are as requested even where the model declares others, with a note.
+    Numbers that an exporter computed for the declared size stay in the model.
 
     Args:
         name: the input's name.
@@ -93,13 +92,16 @@ def resolve_shape(
         told = told or image != spatial  # by which axes are dynamic
         shape = request.dynamic.shape(name, shape, image, told)
     wanted = request.sizes.get(name)
-    if wanted is None and any(s is None for s in shape[1:]):
+    if wanted is None and ((alone and image) or any(s is None for s in shape[1:])):
         wanted = request.sizes.get("")
     declared = " x ".join("?" if s is None else str(s) for s in shape)
     where = f"input '{name}' of shape {declared}"
     option = request.option(name)
     resolved = list(shape)
     spatial = _spatial(shape, spatial)
+    if wanted is not None and image is not None:
+        for axis in image:
+            resolved[axis] = None
     if wanted is not None and len(wanted) == 2 and len(shape) != 2 and spatial is not None:
         for axis, size in zip(spatial, wanted, strict=True):
             _fix(resolved, axis, size, where, option)
@@ -132,7 +134,28 @@ def resolve_shape(
         )
     if any(s is not None and s < 1 for s in resolved):
         raise ShadergenError("SG0105", f"input '{name}' is empty", where=where)
+    if wanted is not None and image is not None:
+        _note_replaced(name, shape, resolved, image, told, request)
     return tuple(s for s in resolved if s is not None)
+
+
+def _note_replaced(
+    name: str,
+    declared: Sequence[int | None],
+    resolved: Sequence[int | None],
+    image: tuple[int, int],
+    told: bool,
+    request: Request,
+) -> None:
+    """Note it if the height and width of an image are not those that the model declares."""
+    if all(declared[axis] in (None, resolved[axis]) for axis in image):
+        return
+    own, now = ("x".join(str(shape[axis]) for axis in image) for shape in (declared, resolved))
+    axes = f"height is axis {image[0]}, width axis {image[1]}" + ("" if told else f" ({ASSUMED})")
+    request.resized[name] = (
+        f"'{name}': {now} instead of the declared {own}; {axes}; numbers in the file that were "
+        f"computed for {own} are kept"
+    )
 
 
 def _ways_to_say(
@@ -173,7 +196,6 @@ def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str)
             "SG0301",
             f"{option} gives {size} for an axis of size {sizes[axis]}",
             where=where,
-            why="only sizes that the model declares as dynamic can be set",
-            help=FIXED,
+            why=FIXED,
         )
     sizes[axis] = size

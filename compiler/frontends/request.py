@@ -39,6 +39,8 @@ class Request:
         user_shader: passes of the build cannot read tables of positions, so cubic resizes by whole
             factors are imported as convolutions.
         replaced: shapes of inputs in place of those that the model and the sizes above give.
+        resized: inputs whose declared height and width the sizes above replace, by name, each with
+            a note; filled by the import.
         notes: what a frontend adds for the user to know of the model, a line each.
     """
 
@@ -52,6 +54,7 @@ class Request:
     dynamic: DynamicInputs | None = None
     user_shader: bool = False
     replaced: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    resized: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def fixed(self) -> Request:

@@ -88,8 +88,16 @@ def check_comparison(source: Path, result: Path | None, output: Path) -> None:
         )
 
 
-def write_comparison(source: Path, result: Path, output: Path) -> None:
+def write_comparison(
+    source: Path, result: Path, output: Path, original: Path | None = None
+) -> None:
     """Write a picture and its result side by side; the picture is scaled to the result's height.
+
+    Args:
+        source: the picture.
+        result: what a network made of it.
+        output: to write both to.
+        original: what the result should equal; shown at the right.
 
     Raises:
         ShadergenError: SG0101 for a picture that cannot be read, SG0501 for one that cannot be
@@ -99,13 +107,16 @@ def write_comparison(source: Path, result: Path, output: Path) -> None:
     height = after.size[0]
     width = max(1, round(before.size[1] * height / before.size[0]))
     named = {"before": before, "after": after}
-    first, second = map(_opaque, named.values())
+    if original is not None:
+        named["original"] = read_picture(original)
+    first, *others = map(_opaque, named.values())
     labels = [f"{name}, {p.size[0]}x{p.size[1]}" for name, p in named.items()]
     if before.size[0] != height:
         labels[0] += ", bicubic"
         first = first.resize((width, height), extras.pillow().Resampling.BICUBIC)
-    zoom = -(-NARROWEST // min(first.width, second.width))
-    images = (_enlarged(image, zoom) for image in (first, second))
+    shown = (first, *others)
+    zoom = -(-NARROWEST // min(image.width for image in shown))
+    images = (_enlarged(image, zoom) for image in shown)
     sheet = in_a_row(dict(zip(labels, images, strict=True)))
     write_pixels(output, np.asarray(sheet), 8, after.metadata.of_channels(3))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 
@@ -164,14 +165,40 @@ def test_run_prints_the_note_of_several_pictures_once(shadergen, build, picture,
     assert all(note.endswith(" (3 of 3 pictures)") for note in notes)
 
 
-def test_a_size_for_a_model_of_fixed_size_says_how_to_go_on(shadergen, tmp_path):
+def test_height_and_width_replace_those_that_a_model_declares(shadergen, tmp_path):
+    model = halved(tmp_path, 1, 3, 8, 8)
+    for size in ("16x20", "1x3x16x20", "dynamic:16x20"):
+        ran = shadergen("verify", model, "--input-size", size, "--reference", "onnxruntime")
+        assert ran.code == 0, ran.err
+        assert "1x3x16x20" in ran.out
+    ran = shadergen("compile", model, "-o", tmp_path / "b", "--input-size", "16x20")
+    assert "16x20 instead of the declared 8x8; height is axis 2, width axis 3" in ran.out
+    schedule = json.loads((tmp_path / "b/schedule.json").read_text())
+    assert schedule["inputs"][0]["shape"] == [1, 3, 16, 20]
+
+
+def test_keras_computes_a_model_at_another_size_than_it_declares(shadergen, tmp_path):
+    keras = pytest.importorskip("keras")
+    x = keras.Input((8, 8, 3))
+    small = keras.layers.Conv2D(4, 3, strides=2, padding="same")(x)
+    both = keras.layers.Concatenate()([keras.layers.UpSampling2D(2)(small), x])
+    keras.Model(x, keras.layers.Conv2D(3, 3, padding="same")(both)).save(tmp_path / "u.keras")
+    ran = shadergen("verify", tmp_path / "u.keras", "--input-size", "12x20", "--reference", "keras")
+    assert ran.code == 0, ran.err
+    assert "1x12x20x3" in ran.out
+    keras.Model(x, keras.layers.Dense(2)(keras.layers.Flatten()(x))).save(tmp_path / "d.keras")
+    ran = shadergen("verify", tmp_path / "d.keras", "--input-size", "12x20")
+    assert ran.code == 2
+    assert "the model may take only its own size: omit --input-size" in ran.err
+
+
+def test_only_height_and_width_of_a_declared_shape_can_be_replaced(shadergen, tmp_path):
     model = halved(tmp_path, 1, 3, 8, 8)
     for command in (("verify",), ("compile", "-o", tmp_path / "b")):
-        ran = shadergen(command[0], model, *command[1:], "--input-size", "16x16")
+        ran = shadergen(command[0], model, *command[1:], "--input-size", "1x4x16x16")
         assert ran.code == 2
-        assert "omit --input-size to keep the model's size" in ran.err
-        assert "compile for all sizes that the layers allow: --input-size dynamic" in ran.err
-        assert "export the model with another size" in ran.err
+        assert "--input-size gives 4 for an axis of size 3" in ran.err
+        assert "only the height and width of images can be set" in ran.err
 
 
 def test_long_work_prints_its_steps_where_stderr_is_no_terminal(capsys, monkeypatch):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from onnx.onnx_ml_pb2 import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from .....errors import ShadergenError, did_you_mean, nearest
-from .....records import dataclass
+from .....records import dataclass, replace
 from ...input_shapes import resolve_shape
 from ..read.graph_body import layer_name, needed, read_by, subgraphs
 from ..read.pytorch_origin import module_names
@@ -156,7 +156,7 @@ def _complete(stated: TypeProto | None) -> bool:
 
 def _input_shapes(graph: GraphProto, request: Request) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the inputs, weights apart, as the request fixes them, where it does."""
-    fixed = request.fixed()
+    fixed = replace(request.fixed(), resized={})  # what is kept is the importer's to note
     weights = {t.name for t in graph.initializer}
     weights |= {s.values.name for s in graph.sparse_initializer}
     shapes = {}
@@ -166,7 +166,8 @@ def _input_shapes(graph: GraphProto, request: Request) -> dict[str, tuple[int, .
         declared = dimensions(info.type.tensor_type.shape)
         with suppress(ShadergenError):
             spatial = (2, 3) if len(declared) == 4 else None
-            shapes[info.name] = resolve_shape(info.name, declared, spatial, fixed)
+            alone = len(graph.input) - len(weights.intersection(i.name for i in graph.input)) == 1
+            shapes[info.name] = resolve_shape(info.name, declared, spatial, fixed, alone)
     return shapes
 
 

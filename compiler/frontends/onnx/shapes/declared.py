@@ -7,7 +7,7 @@ importer misreads an operator.
 - Intermediate values: refused, unless ONNX's shape inference agrees with the computed shape. Then
   the declaration is stale; a note says so.
 - With chosen dynamic sizes, declared intermediate sizes are those of the exporter's example. Only
-  outputs are compared, and noted.
+  outputs are compared, and noted. With sizes in place of declared ones, nothing is compared.
 - A dynamic batch becomes 1. Differences from the exporter's batch are noted: on axis 0, and where
   ONNX's shape inference agrees with the computed shape.
 
@@ -49,6 +49,7 @@ class DeclaredShapes:
     request: Request
     _inputs: dict[str, Shape] = field(default_factory=dict)
     _chosen: bool = False
+    _replaced: bool = False
     _open_batch: bool = False
     _stale: dict[str, str] = field(default_factory=dict)
 
@@ -65,6 +66,7 @@ class DeclaredShapes:
         self._open_batch |= own != list(declared)
         dynamic = self.request.dynamic is not None
         self._chosen |= dynamic or bool(self.request.sizes) or own != list(shape)
+        self._replaced |= not dynamic and bool(_contradicting(declared, shape))
 
     def check(self, name: str, shape: Shape) -> None:
         """Compare the shape of a value that was computed with the one declared.
@@ -73,7 +75,7 @@ class DeclaredShapes:
             ShadergenError: SG0105 when they contradict each other; see the module.
         """
         declared = self.model.shapes.get(name)
-        if declared is None or not _contradicting(declared, shape):
+        if self._replaced or declared is None or not _contradicting(declared, shape):
             return
         output = name in self.model.body.outputs
         said = f"'{name}' has shape {_text(shape)} where the model declares {_text(declared)}"

@@ -1,0 +1,124 @@
+"""``run --original``: how near results come to the original pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from support import ESPCN
+
+from shadergen.compiler.pictures.quality import check_originals, mean, measure
+from shadergen.errors import ShadergenError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def saved(path: Path, pixels: np.ndarray) -> Path:
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def noise(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape) + shape[0]).integers(0, 256, shape, np.uint8)
+
+
+def test_psnr_is_of_the_mean_squared_difference_of_luma(tmp_path: Path) -> None:
+    original = saved(tmp_path / "original.png", np.full((8, 6), 100, np.uint8))
+    before = saved(tmp_path / "before.png", np.full((8, 6), 110, np.uint8))
+    after = saved(tmp_path / "after.png", np.full((8, 6), 101, np.uint8))
+    found = measure(before, after, original)
+    assert found.plain == pytest.approx(20 * np.log10(255 / 10), abs=1e-4)
+    assert found.network == pytest.approx(20 * np.log10(255), abs=1e-4)
+    assert not found.resized
+
+
+def test_colours_count_by_their_luma(tmp_path: Path) -> None:
+    original = saved(tmp_path / "original.png", np.zeros((8, 6, 3), np.uint8))
+    pixels = np.zeros((8, 6, 3), np.uint8)
+    pixels[..., 1] = 255
+    after = saved(tmp_path / "after.png", pixels)
+    assert measure(original, after, original).network == pytest.approx(-20 * np.log10(0.587))
+
+
+def test_a_smaller_input_is_enlarged_as_pillow_does_it(tmp_path: Path) -> None:
+    pixels, small = noise(16, 12, 3), noise(8, 6, 3)
+    original = saved(tmp_path / "original.png", pixels)
+    found = measure(saved(tmp_path / "before.png", small), original, original)
+    larger = Image.fromarray(small).resize((12, 16), Image.Resampling.BICUBIC)
+    weights = np.array([0.299, 0.587, 0.114])
+    error = ((np.asarray(larger) / 255 - pixels / 255) @ weights) ** 2
+    assert found.plain == pytest.approx(-10 * np.log10(error.mean()), abs=1e-4)
+    assert (found.resized, found.network) == (True, float("inf"))
+
+
+def test_results_of_another_size_than_the_original_are_refused(tmp_path: Path) -> None:
+    small, large = saved(tmp_path / "a.png", noise(8, 6)), saved(tmp_path / "b.png", noise(16, 12))
+    with pytest.raises(ShadergenError, match="is no original of") as caught:
+        measure(small, small, large)
+    assert "the result has 8x6 pixels, the original 16x12" in caught.value.render()
+
+
+def test_several_pictures_count_equally(tmp_path: Path) -> None:
+    original = saved(tmp_path / "original.png", np.full((8, 6), 100, np.uint8))
+    found = [
+        measure(original, saved(tmp_path / f"{k}.png", np.full((8, 6), k, np.uint8)), original)
+        for k in (90, 99)
+    ]
+    expected = (found[0].network + found[1].network) / 2
+    assert mean(found).network == pytest.approx(expected)
+    assert mean(found).pictures == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "result", "original", "says"),
+    [
+        ("a.png", None, "a.png", "--original also needs -o"),
+        ("clip.mp4", "out.mp4", "a.png", "INPUT must be a picture"),
+        ("a.png", "out.npz", "a.png", "the result of -o must be a picture"),
+        ("a.png", "b.png", "b.npy", "the original must be a picture"),
+        ("a.png", "b.png", "none.png", "cannot read "),
+        ("low", "out", "a.png", "which is not a folder"),
+        ("low", "out", "high", "lacks 1 original"),
+    ],
+)
+def test_missing_originals_are_refused_before_the_work(
+    tmp_path: Path, source: str, result: str | None, original: str, says: str
+) -> None:
+    for folder in ("low", "high"):
+        (tmp_path / folder).mkdir()
+    for name in ("a.png", "low/one.png", "low/two.png", "high/one.png"):
+        saved(tmp_path / name, noise(4, 4))
+    out = None if result is None else tmp_path / result
+    with pytest.raises(ShadergenError) as caught:
+        check_originals(tmp_path / source, out, tmp_path / original)
+    assert says in caught.value.render()
+
+
+@pytest.mark.gl
+def test_run_prints_how_near_the_result_is(shadergen: Any, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    assert shadergen("compile", ESPCN, "-o", build, "--input-size", "16x24").code == 0
+    for folder in ("low", "high"):
+        (tmp_path / folder).mkdir()
+    for name in ("a.png", "b.png"):
+        saved(tmp_path / "low" / name, noise(16, 24, 3))
+        saved(tmp_path / "high" / name, noise(32, 48, 3))
+    low, high, out = tmp_path / "low" / "a.png", tmp_path / "high" / "a.png", tmp_path / "o.png"
+    sheet = tmp_path / "sheet.png"
+    ran = shadergen("run", build, low, "-o", out, "--original", high, "--compare", sheet)
+    found = measure(low, out, high)
+    assert f"PSNR on luma against {high}\n  bicubic  {found.plain:.2f} dB\n" in ran.out
+    assert f"  network  {found.network:.2f} dB ({found.network - found.plain:+.2f} dB)" in ran.out
+    assert "before, after and original, side by side" in ran.out
+    parts = Image.open(sheet).size[0] / Image.open(out).size[0]
+    assert parts > 3
+
+    folders = (tmp_path / name for name in ("low", "made", "high"))
+    source, made, wanted = folders
+    ran = shadergen("run", build, source, "-o", made, "--original", wanted)
+    assert f"PSNR on luma against {wanted}, mean of 2 pictures" in ran.out
+    data = shadergen("run", build, low, "-o", out, "--original", high, "--json").json
+    assert data["psnr"] == {"bicubic": found.plain, "network": found.network}
