@@ -11,7 +11,7 @@ from .detections import Box, Detector, detect, draw_boxes
 from .drawing import Class, classes_in, draw_classes, draw_map
 from .picture import Metadata, Picture, with_source
 from .reading import SUFFIXES, read_picture
-from .results import best_classes, check_labels, pixel_values
+from .results import Range, best_classes, check_labels, pixel_values
 from .writing import DEEP, check_format, open_writer, write_error
 
 if TYPE_CHECKING:
@@ -177,16 +177,18 @@ def _write_picture(
         notes.append("written in RGB: the picture is grey, but the network's result has colours")
     metadata = picture.metadata.of_channels(3 if channels > 2 else 1)
     check_format(output, plan.size, channels, bits)
+    watch = Range()
     try:
         with replacing_file(output) as fresh, fresh.open("wb") as file:
             writer = open_writer(file, output, plan.size, channels, bits, metadata)
             for first, values in network.rows(picture, progress):
+                watch.add(values)
                 span = first, first + len(values)
                 writer.write(with_source(values, span, plan.size, picture, bits))
             writer.close()
     except (OSError, ValueError) as error:
         raise write_error(output, error) from None
-    return Made(plan.size, plan.count, tuple(filter(None, notes)))
+    return Made(plan.size, plan.count, tuple(filter(None, [*notes, *watch.notes()])))
 
 
 def write_result(output: Path, values: Floats, source: Picture) -> None:

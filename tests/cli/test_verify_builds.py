@@ -211,3 +211,15 @@ def test_long_work_prints_its_steps_where_stderr_is_no_terminal(capsys, monkeypa
     with output.progress_bar() as log:
         log("short work", 1, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_run_says_when_a_result_is_no_picture(shadergen, picture, tmp_path):
+    x = {"x": np.zeros((1, 3, 30, 44), np.float32)}
+    proto = typed_model(
+        [node("Mul", "x", "f")], {"f": np.float32([255])}, x, {"y": np.float32}, opset=17
+    )
+    model = write(tmp_path, proto)
+    assert shadergen("compile", model, "-o", tmp_path / "b").code == 0
+    ran = shadergen("run", tmp_path / "b", picture, "-o", tmp_path / "y.png")
+    assert ran.code == 0
+    assert "of the values lie far outside 0..1 (0 to 255) and are clipped" in ran.out

@@ -26,7 +26,10 @@ constexpr std::size_t all =
 bool GL::load(GetProcAddress find, Error& error) {
     static_assert(std::is_standard_layout_v<GL> && offsetof(GL, desktop) == all * sizeof(Function),
                   "functions follow one another without gaps");
-    if (!find) return fail(error, "SG0601", "the options have no get_proc_address", {});
+    if (!find) {
+        error.help = "set get_proc_address, for example to eglGetProcAddress or glfwGetProcAddress";
+        return fail(error, "SG0601", "the options have no get_proc_address", {});
+    }
     const char* rest = function_names;
     for (std::size_t i = 0; i < all; ++i, rest += std::strlen(rest) + 1) {
         const std::string name = say("gl{}", {rest});

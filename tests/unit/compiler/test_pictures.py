@@ -11,6 +11,7 @@ from PIL import Image, ImageCms
 from shadergen.compiler.pictures.picture import Metadata, enlarged
 from shadergen.compiler.pictures.png import PngWriter
 from shadergen.compiler.pictures.reading import read_picture
+from shadergen.compiler.pictures.results import Range
 from shadergen.compiler.pictures.writing import check_format, open_writer
 from shadergen.errors import ShadergenError
 
@@ -115,3 +116,22 @@ def test_tiff_files_beyond_4_gib_are_refused_before_they_are_computed(
     with pytest.raises(ShadergenError, match="are more than a TIFF file holds") as caught:
         check_format(path, (rows, 30_000), channels, bits)
     assert caught.value.help == "name a .png file"
+
+
+@pytest.mark.parametrize(
+    ("parts", "notes"),
+    [
+        ([[0.0, 1.0], [-0.1, 1.1]], []),
+        ([[0.5, 0.5, 0.5], [2.0]], []),
+        ([[0.5, 0.5], [2.0]], ["33% of the values lie far outside 0..1 (0.5 to 2)"]),
+        ([[np.nan, -3.0], [0.5, 0.5]], ["25.0% of the values are NaN or infinite"]),
+        ([[np.inf]], ["100.0% of the values are NaN or infinite"]),
+    ],
+)
+def test_values_that_no_picture_has_are_noted(parts: list[list[float]], notes: list[str]) -> None:
+    watch = Range()
+    for part in parts:
+        watch.add(np.array(part, np.float32))
+    assert [n.startswith(start) for n, start in zip(watch.notes(), notes, strict=True)] == [
+        True
+    ] * len(notes)
