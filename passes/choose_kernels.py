@@ -10,7 +10,9 @@ Constant weights in unrolled code make shaders fast, but slow to compile. Each c
 large network would delay its start by minutes. Three rules limit the constants:
 
 1. All shaders together may have ``NETWORK_BUDGET`` constants. Layers with more pixels come first,
-   because they use each constant more often.
+   because they use each constant more often. A layer that saves ``LARGE_SHARE`` of the frame may
+   exceed the budget by the factor ``OVERDRAFT``: else the last layer of an upscaler could take as
+   long as all others.
 2. Compute shaders run fast without constants. If the target has them, a layer gets constants only
    if it has ``MANY_PIXELS``, or if each constant saves ``MIN_SAVED`` nanoseconds in a frame. This
    rule is skipped if predictions include the time to compile (``Costs.code``).
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 STEP, NOT_IN_TILES = "choose kernels", "no Winograd"  # for --explain
 NETWORK_BUDGET = 32768  # constants (floats) of unrolled code in all shaders together
+OVERDRAFT = 1.25  # times the budget, for layers that save a large share of the frame
+LARGE_SHARE = 0.1  # of the frame without constants
 PER_PROGRAM = 512  # constants that compile in the time of an empty program
 FEW_PROGRAMS = 8  # without constants; networks with more start slowly
 MIN_FRAME_SHARE = 0.12  # share of the frame that constants must save if they fill the whole budget
@@ -322,7 +326,8 @@ def _allowed_constants(rankings: Mapping[Node, Ranking], context: Context) -> se
             continue
         if many and saved < MIN_FRAME_SHARE * frame * total / NETWORK_BUDGET:
             continue
-        if spent + total <= NETWORK_BUDGET:
+        budget = NETWORK_BUDGET * (OVERDRAFT if saved >= LARGE_SHARE * frame else 1)
+        if spent + total <= budget:
             chosen.add(node)
             spent += total
     return chosen
