@@ -7,7 +7,8 @@ if all of these hold:
   all inputs within ``--input-range`` (:mod:`.placement.ranges`), or observed on calibration inputs
   with a margin of 2 (:mod:`.placement.calibration`).
 - Its values and weights are not too small for 16-bit floats.
-- No index or sampling position is computed from its result (:mod:`.placement.kinds`).
+- No index or sampling position is computed from its result, and no layer is normalised by it
+  (:mod:`.placement.kinds`). The latter holds with ``--precision mediump``, too.
 - The estimated error of the network's outputs stays small (:mod:`.predict_error`).
 
 A mediump convolution adds up ``partial_terms`` products in 16 bits, then continues in 32 bits
@@ -29,7 +30,7 @@ from ..records import replace
 from .kernel_ops import SeparableConv, parts
 from .placement.calibration import MARGIN, observe, safe_terms
 from .placement.costs import gain_from_half
-from .placement.kinds import computes_in_full, index_values, is_direct
+from .placement.kinds import computes_in_full, index_values, is_direct, statistics
 from .placement.ranges import Bounds, Interval, bounds
 from .placement.summation import PARTIAL_TERMS, proven_terms, sum_terms
 from .predict_error import STEP as ESTIMATE
@@ -49,6 +50,7 @@ CALIBRATED = "mediump, by calibration"
 TOO_SMALL = "too small for 16 bits"
 UNPROVEN = "mediump, sums may overflow"
 TOO_INEXACT = "too inexact in 16 bits"
+STATISTICS = "a layer is normalised by its result"
 STEP = "choose precision"
 
 
@@ -92,9 +94,13 @@ def _forced(graph: Graph, context: Context) -> dict[Node, Chosen]:
     asked: Precision = "highp" if target.precision == "highp" else "mediump"
     faster = asked == "mediump" and gain_from_half(target.costs)
     known = bounds(graph, Interval(*target.input_range)) if faster else {}
+    exact = statistics(graph) if asked == "mediump" else set()
     chosen: dict[Node, Chosen] = {}
     for n in graph.nodes:
         if n.choice.precision is not None:
+            continue
+        if n.result in exact:
+            chosen[n] = replace(n.choice, precision="highp"), "highp", STATISTICS
             continue
         terms, decision = 0, str(asked)
         if faster and is_direct(n):
@@ -125,13 +131,15 @@ def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
     target = context.target
     proven = bounds(graph, Interval(*target.input_range))
     observed = observe(graph, context.samples)
-    exact = index_values(graph)
+    exact, normalising = index_values(graph), statistics(graph)
     chosen: dict[Node, Chosen] = {}
     for n in graph.nodes:
         if n.choice.precision is None:
             decision, reason = _decide(n, proven[n.result], observed.get(n.result))
             if decision and n.result in exact:
                 decision, reason = "", "other layers compute indices from its result"
+            elif decision and n.result in normalising:
+                decision, reason = "", STATISTICS
             precision: Precision = "mediump" if decision else "highp"
             chosen[n] = replace(n.choice, precision=precision), decision or "highp", reason
     if gain_from_half(target.costs):

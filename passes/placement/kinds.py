@@ -10,7 +10,7 @@ from ...ir.graph import Constant
 from ...ir.indexing import coordinates
 from ...ir.nest import loads_of
 from ...ir.nests import nest_of
-from ...ir.ops import Concat, Conv, Pointwise, Pool, Reduce, Slice
+from ...ir.ops import Concat, Conv, OnlineStatistics, Pointwise, Pool, Reduce, Slice
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES, Layout, format_for
 from ...records import replace
@@ -161,6 +161,24 @@ def index_values(graph: Graph) -> set[Value]:
         nest = None if is_direct(node) else nest_of(p.kernel, *(v.type for v in p.operands))
         if nest is not None:
             found.update(p.operands[k] for k in nest.index_operands())
+    return found
+
+
+def statistics(graph: Graph) -> set[Value]:
+    """Return the statistics that layers are normalised by, and values computed from these alone.
+
+    A mean or maximum is subtracted from values of about its own size, which leaves few of the
+    digits of a 16-bit float. There are few statistics, so that 32 bits cost almost nothing.
+    """
+    found: set[Value] = set()
+    for node in graph.nodes:
+        p = parts(node)
+        tensors = [v for v in node.inputs if not isinstance(v, Constant)]
+        nest = None if is_direct(node) else nest_of(p.kernel, *(v.type for v in p.operands))
+        derived = bool(tensors) and found.issuperset(tensors) and nest is not None
+        kernel = p.kernel.kernel if isinstance(p.kernel, IndexMapped) else p.kernel
+        if isinstance(kernel, OnlineStatistics) or (derived and nest and not nest.loops):
+            found.update(node.results)
     return found
 
 

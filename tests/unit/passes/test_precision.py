@@ -28,6 +28,9 @@ from shadergen.ir.ops import (
     Concat,
     Conv,
     GridSample,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
     MatMul,
     MaxPoolIndices,
     Pad,
@@ -270,3 +273,25 @@ def test_a_limit_beyond_16_bits_limits_nothing_there():
     assert_runs_like_reference(graph_of(y, inputs=(x,)), precision="mediump")
     with pytest.raises(ShadergenError, match="SG0404"):
         compile_graph(graph_of(pointwise("x0 * 1e6", x), inputs=(x,)), precision="mediump")
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("precision", ["mediump", "auto"])
+@pytest.mark.parametrize("kind", ["group", "instance", "layer", "softmax"])
+def test_values_far_from_0_are_normalised_with_statistics_in_32_bits(kind, precision):
+    """The mean of 30 +- 0.3, rounded to 16 bits, is off by up to a twentieth of the deviation."""
+    x = image(1, 8, 40, 40)
+    ones, zeros = (constant(np.full(8, k, np.float32)) for k in (1, 0))
+    op = {
+        "group": GroupNormalization(2),
+        "instance": InstanceNormalization(),
+        "layer": LayerNormalization((2, 3)),
+        "softmax": Softmax((2, 3)),
+    }[kind]
+    parameters = (ones, zeros) if kind in ("group", "instance") else ()
+    graph = graph_of(apply(op, x, *parameters), inputs=(x,))
+    rng = np.random.default_rng(0)
+    inputs = {"x": (30 + rng.random(x.shape)).astype(np.float16).astype(np.float32)}
+    _, files, _ = compile_graph(graph, precision=precision, input_range=(0.0, 31.0))
+    (got,), (want,) = play(files, inputs).values(), evaluate_graph(graph, inputs).values()
+    assert np.abs(got - want).max() <= 2e-3 * np.abs(want).max()
