@@ -112,7 +112,7 @@ def _session(model: Path, part: ModelProto | None) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what fails is raised, too
     level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.graph_optimization_level = level
     source: str | bytes = str(model)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ....records import replace
 from ..input_shapes import check_size_names, check_sizes, model_shapes
-from .importing.block_moves import with_block_moves
+from .importing.chains import with_whole_operators
 from .importing.cut import cut
 from .importing.importer import Importer
 from .read.model import check_model, parse_model
@@ -72,6 +72,6 @@ def _imported(proto: ModelProto, folder: Path | None, name: str, request: Reques
         model = check_model(part.model, folder, name, part.names)
         dropped = part.dropped
     check_size_names([*dropped, *(info.name for info in model.inputs)], request)
-    graph = Importer(with_block_moves(model, request), request).run()
+    graph = Importer(with_whole_operators(model, request), request).run()
     check_sizes({**dropped, **model_shapes(graph.inputs)}, request)
     return graph

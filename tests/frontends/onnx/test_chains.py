@@ -1,4 +1,4 @@
-"""PixelShuffle and PixelUnshuffle, exported as Reshape, Transpose and Reshape with numbers."""
+"""PixelShuffle, PixelUnshuffle and GroupNorm, exported as three nodes with numbers in Reshapes."""
 
 from __future__ import annotations
 
@@ -131,3 +131,87 @@ def test_sizes_that_are_no_integers_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, model(nodes, inits, {"x": shape}, 17))
     with pytest.raises(ShadergenError, match="must be a list of integers"):
         load_onnx(path, Request())
+
+
+G = 2  # groups of channels
+MAP = (1, 6, 4, 5)
+
+
+def groups(split: Sequence[int], result: Sequence[int] | None = MAP) -> tuple[Any, Any]:
+    """Return the nodes of a GroupNorm; ``result`` None takes the shape of the input."""
+    nodes = [
+        node("Relu", outputs=("r",)),
+        node("Reshape", "r", "split", outputs=("a",)),
+        node("InstanceNormalization", "a", "scale", "bias", outputs=("b",), epsilon=1e-3),
+        node("Reshape", "b", "whole", outputs=("c",)),
+        node("Mul", "c", "weight"),
+    ]
+    inits = {
+        "split": np.array(split),
+        "scale": np.float32([1, 2]),
+        "bias": np.float32([0, -1]),
+        "weight": normal(6, 1, 1),
+    }
+    if result is None:
+        nodes.insert(3, node("Shape", "r", outputs=("whole",)))
+    else:
+        inits["whole"] = np.array(result)
+    return nodes, inits
+
+
+@pytest.mark.parametrize("opset", [9, 17, 20])
+@pytest.mark.parametrize("split", [(0, G, -1), (1, G, -1), (1, G, 60)])
+@pytest.mark.parametrize("result", [MAP, (1, 6, -1, 5), (0, 6, 4, -1), None])
+def test_a_group_norm_is_one_layer_that_agrees(
+    tmp_path: Path, split: Any, result: Any, opset: int
+) -> None:
+    compare(tmp_path, *groups(split, result), opset, MAP)
+    assert "GroupNormalization" in ops(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("result", [MAP, None])
+def test_a_group_norm_can_be_read_at_a_larger_size(tmp_path: Path, result: Any) -> None:
+    path = write(tmp_path, model(*groups((0, G, -1), result), {"x": MAP}, 17))
+    larger = (1, 6, 8, 15)
+    graph = larger_graph(path, Options(), "x", larger, larger[2:])
+    proto = model(*groups((0, G, -1), larger), {"x": larger}, 17)
+    x = normal(*larger)
+    theirs = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_allclose(evaluate_graph(graph, {"x": x})["y"], theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "split", "result"),
+    [
+        ((2, 6, 4, 5), (1, 2 * G, -1), (2, 6, 4, 5)),  # groups of both entries of the batch
+        (MAP, (1, 4, 30), MAP),  # 6 channels do not divide into 4 groups
+        (MAP, (1, G, -1), (1, 6, 5, 4)),  # another shape
+        (MAP, (1, G, -1), (1, 3, 8, 5)),
+    ],
+)
+def test_what_only_resembles_a_group_norm_keeps_its_steps(
+    tmp_path: Path, shape: Any, split: Any, result: Any
+) -> None:
+    nodes, inits = groups(split, result)
+    inits |= {"scale": normal(split[1]), "bias": normal(split[1]), "weight": np.float32([2])}
+    compare(tmp_path, nodes, inits, 17, shape)
+    assert "GroupNormalization" not in ops(tmp_path / "model.onnx")
+
+
+def test_a_shape_of_something_else_is_not_the_inputs(tmp_path: Path) -> None:
+    nodes, inits = groups((0, G, -1), None)
+    nodes[3] = node("Shape", "other", outputs=("whole",))
+    inits |= {"other": np.zeros((1, 3, 8, 5), np.float32), "weight": np.float32([2])}
+    compare(tmp_path, nodes, inits, 17, MAP)
+    assert "GroupNormalization" not in ops(tmp_path / "model.onnx")
+
+
+def test_verify_falls_back_where_the_file_holds_numbers_for_its_own_size(
+    shadergen: Any, tmp_path: Path
+) -> None:
+    nodes, inits = groups((0, G, -1))
+    path = write(tmp_path, model(nodes, inits, {"x": MAP}, 17))
+    ran = shadergen("verify", path, "--input-size", "8x15")
+    assert ran.code == 0, ran.err
+    assert "onnxruntime cannot run the model at this size" in ran.out
+    assert "matches numpy" in ran.out
