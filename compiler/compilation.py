@@ -38,7 +38,7 @@ from .calibration import (
 )
 from .dump import Dump
 from .frontends import Request, load, load_proto
-from .frontends.dynamic_sizes import DynamicInputs, check_dynamic, fixed_notes
+from .frontends.dynamic_sizes import EXPORT_DYNAMIC, DynamicInputs, check_dynamic, fixed_notes
 from .notes import compiled_notes
 from .option_parsing import parse_preprocessing
 from .options import Options
@@ -56,7 +56,10 @@ if TYPE_CHECKING:
     from .proven_fields import Larger
 
 GENERATOR = f"shadergen {__version__}"
-KEEP_SIZE = "the model may take only its own size: omit --input-size"
+KEEP_SIZE = (
+    "the file may hold numbers for its own size: omit --input-size, or export the model with "
+    "dynamic height and width"
+)
 # What is kept of expressions: their sizes hold the shape environment of a model.
 KEPT = (algebra.fold, evaluation.check, evaluation.expand, expr.variables, operand_counts)
 
@@ -146,6 +149,8 @@ def _import(
             require_inputs("luma", filter(None, [options.luma]), dynamic.images)
             if options.luma is None and len(dynamic.images) > 1:
                 error.help = LUMA_OPTION
+        if error.code == "SG0207" and dynamic is not None:
+            error.help = f"{error.help}\n{EXPORT_DYNAMIC}".strip()
         if error.code == "SG0207" and options.package == "mpv":
             error.help = (
                 "videos can have any size: replace this layer, or end the model before this layer "

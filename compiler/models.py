@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 import warnings
+from collections.abc import Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -22,7 +23,7 @@ from .framework_errors import framework
 from .frontends.input_shapes import fits_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 # Loggers whose warnings only the exporter's authors can act on, such as that torchvision is absent.
 # The last one says that it does not find the code of a value; our error names the line.
@@ -183,33 +184,55 @@ def _export(
                 given = _bound(module, example)
                 args = tuple(map(tensor, given.args))
                 kwargs = {name: tensor(v) for name, v in given.kwargs.items()}
-                module(*args, **kwargs)
+                names = _output_names(module(*args, **kwargs), given)
             if not dynamic:
                 _check_sizes(given, sizes)
             how = " with dynamic heights and widths" if dynamic else ""
             exporting = framework("PyTorch", f"export this module{how}", EXPORT_FIRST)
             with exporting, _restored(module), _without_output():
                 if dynamic:
-                    _write_dynamic(module, args, kwargs, _dynamic_shapes(given), path)
+                    _write_dynamic(module, args, kwargs, _dynamic_shapes(given), path, names)
                 else:
-                    _write_fixed(module, args, kwargs, path)
+                    _write_fixed(module, args, kwargs, path, names)
     finally:
         for each, training in modes:
             each.training = training
     return path
 
 
-def _write_dynamic(module: Any, args: Any, kwargs: Any, shapes: Any, path: Path) -> None:
+def _output_names(result: Any, given: inspect.BoundArguments) -> list[str] | None:
+    """Return the names that a module gives its results: of a dictionary or a named tuple.
+
+    None leaves the names to the exporter, so where one is the name of an input.
+    """
+    import torch
+
+    fields = result if isinstance(result, Mapping) else getattr(result, "_asdict", dict)()
+    names = list(fields)
+    named = all(isinstance(name, str) and name for name in names)
+    flat = all(isinstance(value, torch.Tensor) for value in fields.values())
+    return names if names and named and flat and given.arguments.keys().isdisjoint(names) else None
+
+
+def _write_dynamic(
+    module: Any, args: Any, kwargs: Any, shapes: Any, path: Path, names: list[str] | None
+) -> None:
     """Write a module with dynamic sizes (:func:`_dynamic_shapes`)."""
     import torch
 
     program = torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False)
     if shapes:
         _check_dynamic(program)
-    torch.onnx.export(program, (), path, dynamo=True, verbose=False)
+    torch.onnx.export(program, (), path, dynamo=True, verbose=False, output_names=names)
 
 
-def _write_fixed(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: Path) -> None:
+def _write_fixed(
+    module: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    path: Path,
+    names: list[str] | None,
+) -> None:
     """Write a module at the example's sizes.
 
     ``torch.export`` runs the module on tensors without data, and fails for modules that assign
@@ -220,13 +243,19 @@ def _write_fixed(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pat
     try:
         with _restored(module):
             program = torch.export.export(module, args, kwargs, strict=False)
-            torch.onnx.export(program, (), path, dynamo=True, verbose=False)
+            torch.onnx.export(program, (), path, dynamo=True, verbose=False, output_names=names)
     except Exception:
-        if not _write_traced(module, args, kwargs, path):
+        if not _write_traced(module, args, kwargs, path, names):
             raise
 
 
-def _write_traced(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: Path) -> bool:
+def _write_traced(
+    module: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    path: Path,
+    outputs: list[str] | None,
+) -> bool:
     """Write a module by PyTorch's older exporter; return whether the file is right for all inputs.
 
     That exporter records one run on data. The file may then hold values of the example. It warns of
@@ -245,7 +274,13 @@ def _write_traced(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pa
             with warnings.catch_warnings():
                 warnings.simplefilter("error", torch.jit._trace.TracerWarning)
                 torch.onnx.export(
-                    module, given, path, kwargs=named, dynamo=False, input_names=names
+                    module,
+                    given,
+                    path,
+                    kwargs=named,
+                    dynamo=False,
+                    input_names=names,
+                    output_names=outputs,
                 )
         except Exception:
             return False

@@ -188,7 +188,7 @@ def _write_picture(
             writer.close()
     except (OSError, ValueError) as error:
         raise write_error(output, error) from None
-    return Made(plan.size, plan.count, tuple(filter(None, [*notes, *watch.notes()])))
+    return Made(plan.size, plan.count, tuple(filter(None, [*notes, watch.note()])))
 
 
 def write_result(output: Path, values: Floats, source: Picture) -> None:

@@ -16,7 +16,7 @@ from ...records import dataclass
 from ...runtime_glue.python.sizes import evaluate_postfix, resolve
 from ..inspection import peak_bytes
 from .kinds import Network, network_of
-from .picture import Picture, resized, to_host, to_pixels
+from .picture import Picture, as_floats, resized, to_host, to_pixels
 from .tiles import Plan, blended, exact, single
 
 if TYPE_CHECKING:
@@ -144,8 +144,14 @@ class PictureNetwork:
         return values
 
     def _run(self, network: Network, pixels: NDArray[Any]) -> NDArray[Any]:
+        """Run on pixels of 0..1; pictures of uint8 have 0..255 before and after the network."""
+        if network.input.dtype == "uint8":
+            pixels = np.rint(pixels * 255)
         host = to_host(pixels, network.input.shape, network.axes)
-        return self._session.run({network.input.name: host})[network.output.name]
+        result = self._session.run({network.input.name: host})[network.output.name]
+        if network.kind == "picture" and network.output.dtype == "uint8":
+            return as_floats(result)
+        return result
 
     def _prepared(self, size: tuple[int, int]) -> Prepared:
         whole, tile = self._sizes(size)
@@ -241,7 +247,10 @@ class PictureNetwork:
             help = f"crop or pad the picture to a size that the network takes, such as {taken}"
         elif any(n > t for n, t in zip(size, network.size, strict=True)):
             shared = min(OVERLAP, min(network.size) // 2)  # half a tile leaves it a step
-            help += f"; or blend tiles, which only approximates the network: --overlap {shared}"
+            help += (
+                "; or blend tiles, which only approximates the network: shadergen run with "
+                f"--overlap {shared}"
+            )
         return ShadergenError(
             "SG0605", f"the picture is {own}, the build takes {taken}", why=why, help=help
         )

@@ -26,31 +26,25 @@ class Range:
     """Watches the values of a picture that is written in parts."""
 
     def __init__(self) -> None:
-        self._number = self._beyond = self._undefined = 0
+        self._number = self._beyond = 0
         self._least, self._largest = np.inf, -np.inf
 
     def add(self, values: NDArray[Any]) -> None:
         """Count the values of a part."""
-        finite = values[np.isfinite(values)]
         self._number += values.size
-        self._undefined += values.size - finite.size
-        if finite.size:
-            self._beyond += int(np.sum((finite < -BEYOND) | (finite > 1 + BEYOND)))
-            self._least = min(self._least, float(finite.min()))
-            self._largest = max(self._largest, float(finite.max()))
+        self._beyond += int(np.sum((values < -BEYOND) | (values > 1 + BEYOND)))
+        self._least = min(self._least, float(values.min()))
+        self._largest = max(self._largest, float(values.max()))
 
-    def notes(self) -> list[str]:
-        """Return what is wrong with the values, a line each."""
-        notes = []
-        if self._undefined:
-            notes.append(f"{self._undefined / self._number:.1%} of the values are NaN or infinite")
-        if self._beyond > MANY * self._number:
-            notes.append(
-                f"{self._beyond / self._number:.0%} of the values lie far outside 0..1 "
-                f"({self._least:.3g} to {self._largest:.3g}) and are clipped: a picture has values "
-                "of 0..1 before and after the network"
-            )
-        return notes
+    def note(self) -> str:
+        """Return a note if many values are not those of a picture, else nothing."""
+        if self._beyond <= MANY * self._number:
+            return ""
+        return (
+            f"{self._beyond / self._number:.0%} of the values lie far outside 0..1 "
+            f"({self._least:.3g} to {self._largest:.3g}) and are clipped: a picture has values of "
+            "0..1 before and after the network"
+        )
 
 
 def pixel_values(

@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import fields
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -654,3 +654,55 @@ def test_a_keras_model_on_pytorch_is_a_keras_model(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "torch 0 2 3 1"  # Keras' order: channels last
+
+
+class Named(torch.nn.Module):
+    """Gives two results with names, in a dictionary or a named tuple."""
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3, padding=1)
+        self.kind = kind
+
+    def forward(self, x: Any) -> Any:
+        y = self.conv(x)
+        return self.kind(image=y[:, :3].clamp(0, 1), mask=y[:, 3:].sigmoid())
+
+
+class Two(NamedTuple):
+    image: Any
+    mask: Any
+
+
+@pytest.mark.parametrize("size", [{}, {"input_size": "dynamic"}])
+@pytest.mark.parametrize("kind", [dict, Two])
+def test_outputs_have_the_names_that_the_module_gives_them(kind, size):
+    module, x = Named(kind), torch.rand(1, 3, 16, 24)
+    results = shadergen.compile_model(module, example=x, **size)(x.numpy())
+    assert list(results) == ["image", "mask"]
+    wanted = module(x) if kind is dict else module(x)._asdict()
+    for name, value in wanted.items():
+        np.testing.assert_allclose(results[name], value.detach().numpy(), atol=1e-5)
+
+
+def test_a_module_that_is_no_layer_is_refused_with_its_last_layer(image):
+    block = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU())
+    module = torch.nn.Sequential(block, torch.nn.Conv2d(4, 3, 1))
+    said = refused(lambda: shadergen.compile_model(module, example=image, outputs="0"))
+    assert "the last layer of the module '0' is '0.1'" in said.render()
+
+
+class Negative(torch.nn.Module):
+    """Takes and gives a picture of bytes, channels last."""
+
+    def forward(self, x: Any) -> Any:
+        y = 1 - x.permute(0, 3, 1, 2).float() / 255
+        return (y * 255).round().to(torch.uint8).permute(0, 2, 3, 1)
+
+
+def test_pictures_of_bytes_have_0_to_255(tmp_path):
+    x = torch.randint(0, 256, (1, 8, 12, 3), dtype=torch.uint8)
+    negative = shadergen.compile_model(Negative(), example=x)
+    assert (negative(x.numpy()) == 255 - x.numpy()).all()
+    made = negative(Image.fromarray(x[0].numpy()))
+    assert (np.asarray(made) == 255 - x[0].numpy()).all()

@@ -119,19 +119,17 @@ def test_tiff_files_beyond_4_gib_are_refused_before_they_are_computed(
 
 
 @pytest.mark.parametrize(
-    ("parts", "notes"),
+    ("parts", "says"),
     [
-        ([[0.0, 1.0], [-0.1, 1.1]], []),
-        ([[0.5, 0.5, 0.5], [2.0]], []),
-        ([[0.5, 0.5], [2.0]], ["33% of the values lie far outside 0..1 (0.5 to 2)"]),
-        ([[np.nan, -3.0], [0.5, 0.5]], ["25.0% of the values are NaN or infinite"]),
-        ([[np.inf]], ["100.0% of the values are NaN or infinite"]),
+        ([[0.0, 1.0], [-0.1, 1.1]], ""),
+        ([[0.5, 0.5, 0.5], [2.0]], ""),
+        ([[0.5, 0.5], [2.0]], "33% of the values lie far outside 0..1 (0.5 to 2)"),
+        ([[0.5], [-3.0]], "50% of the values lie far outside 0..1 (-3 to 0.5)"),
     ],
 )
-def test_values_that_no_picture_has_are_noted(parts: list[list[float]], notes: list[str]) -> None:
+def test_values_that_no_picture_has_are_noted(parts: list[list[float]], says: str) -> None:
     watch = Range()
     for part in parts:
         watch.add(np.array(part, np.float32))
-    assert [n.startswith(start) for n, start in zip(watch.notes(), notes, strict=True)] == [
-        True
-    ] * len(notes)
+    assert watch.note().startswith(says)
+    assert bool(watch.note()) == bool(says)

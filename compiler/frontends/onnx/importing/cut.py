@@ -117,6 +117,10 @@ def _value(graph: GraphProto, name: str, option: str, names: Mapping[str, str]) 
             supported=", ".join(results),
         )
     known = dict.fromkeys([*values, *names.values(), *(node.name for node in nodes)])
+    inner = [layer for layer in names.values() if layer.startswith((f"{name}/", f"{name}."))]
+    help = did_you_mean(name, known)
+    if inner:
+        help = f"the last layer of the module '{name}' is '{inner[-1]}'"
     weights = {t.name for t in graph.initializer}
     nested = any(True for node in graph.node for _ in subgraphs(node))
     raise ShadergenError(
@@ -125,7 +129,7 @@ def _value(graph: GraphProto, name: str, option: str, names: Mapping[str, str]) 
         why="it is neither a value nor a node of the model's graph"
         + ("; the bodies of If, Loop and Scan are not part of it" if nested else ""),
         supported=nearest(name, [n for n in known if n not in weights]),
-        help=did_you_mean(name, known),
+        help=help,
     )
 
 

@@ -20,6 +20,7 @@ PYTORCH: dict[str, tuple[str, str]] = {
     "fold": ("Col2Im", "col2im"),
     "matmul, bmm, mm": ("MatMul", ""),
     "einsum": ("Einsum", ""),
+    "fft, fft2, ifft, ifft2, rfft, rfft2, irfft, irfft2": ("DFT", "two reals for a complex number"),
     # Pooling.
     "MaxPool1d, MaxPool2d, MaxPool3d": ("MaxPool", ""),
     "AvgPool1d, AvgPool2d, AvgPool3d": ("AveragePool", ""),
@@ -38,9 +39,15 @@ PYTORCH: dict[str, tuple[str, str]] = {
     "ChannelShuffle": ("Reshape, Transpose", ""),
     "Upsample, interpolate": ("Resize", "mode nearest by default"),
     'UpsamplingNearest2d, interpolate(mode="nearest")': ("Resize", "mode nearest, asymmetric"),
-    'interpolate(mode="bilinear"), UpsamplingBilinear2d': ("Resize", "mode linear"),
+    'interpolate(mode="bilinear"), UpsamplingBilinear2d, upsample_bilinear2d': (
+        "Resize",
+        "mode linear",
+    ),
     'interpolate(mode="trilinear")': ("Resize", "mode linear"),
-    'interpolate(mode="bicubic")': ("Resize", "mode cubic, cubic_coeff_a -0.75"),
+    'interpolate(mode="bicubic"), upsample_bicubic2d': (
+        "Resize",
+        "mode cubic, cubic_coeff_a -0.75",
+    ),
     'interpolate(mode="area")': ("AveragePool", "where the output size divides the input's"),
     "grid_sample": ("GridSample", ""),
     "affine_grid": ("AffineGrid, Mul, ReduceSum", ""),
