@@ -10,7 +10,7 @@ of blocks in any graph, at one size.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx import helper
 from onnx.onnx_ml_pb2 import TensorProto
@@ -185,7 +185,7 @@ def _one(
     name: str,
     op: str,
     operands: Sequence[str],
-    **attributes: int | float | str,
+    **attributes: Any,
 ) -> NodeProto:
     """Return a node in place of a chain."""
     return helper.make_node(op, operands, chain[2].output, name, **attributes)
