@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 STEP, NOT_IN_TILES = "choose kernels", "no Winograd"  # for --explain
 NETWORK_BUDGET = 32768  # constants (floats) of unrolled code in all shaders together
 OVERDRAFT = 1.25  # times the budget, for layers that save a large share of the frame
-LARGE_SHARE = 0.1  # of the frame without constants
+LARGE_SHARE = 0.05  # of the frame without constants
 PER_PROGRAM = 512  # constants that compile in the time of an empty program
 FEW_PROGRAMS = 8  # without constants; networks with more start slowly
 MIN_FRAME_SHARE = 0.12  # share of the frame that constants must save if they fill the whole budget

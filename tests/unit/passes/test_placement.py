@@ -185,6 +185,22 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     )
 
 
+@pytest.mark.parametrize(("beside", "weights"), [(4, "constants"), (256, "texture")])
+def test_a_layer_that_saves_a_large_share_of_the_frame_may_exceed_the_budget(beside, weights):
+    x = image(1, 24, 180, 320)
+    values = [x]
+    for k in range(6):
+        values.append(conv(RNG, values[-1], 24, (3, 3), layer=f"layer{k}", pads=(1, 1, 1, 1)))
+    other = image(1, beside, 180, 320, name="other")
+    graph = graph_of(
+        values[-1], conv(RNG, other, beside, (3, 3), layer="beside"), inputs=(x, other)
+    )
+    found = context(device="gles30", winograd="off")
+    graph = choose_kernels(assign_layouts(choose_precision(graph, found), found), found)
+    stored = [n.choice.weights for n in graph.nodes if n.name.startswith("layer")]
+    assert stored == ["constants"] * 4 + [weights] * 2
+
+
 def test_constants_must_save_more_of_the_frame_in_networks_of_many_programs():
     def stored(others: int) -> set[str | None]:
         x, small = image(1, 256, 128, 128), image(1, 16, 360, 640, name="small")
