@@ -46,6 +46,9 @@ export function checkRequirements(gl, { requires }) {
   });
 }
 
+/** Return a canvas that is not shown; workers have no document. */
+export const makeCanvas = () => globalThis.document?.createElement("canvas") ?? new OffscreenCanvas(1, 1);
+
 /** Resolve when something is done, by asking now and then. */
 export async function until(done) {
   while (!done()) await new Promise((next) => setTimeout(next, POLL_MILLISECONDS));

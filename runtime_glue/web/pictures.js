@@ -3,6 +3,7 @@
 // channel takes luma (ITU-R BT.601, full range), and its result gets the picture's chroma back,
 // resized bicubically. Rows run from the top, as in the textures.
 
+import { makeCanvas } from "./device.js";
 import { checkPicture, LUMA, places } from "./pixels.js";
 import { startProgram, untilLinked } from "./programs.js";
 import { bindTexture, leave, Objects, prepare } from "./resources.js";
@@ -21,6 +22,18 @@ const TAKE = `${HEAD}
 void main() {
   vec4 c = texelFetch(u_picture, ivec2(gl_FragCoord.xy), 0);
   o = u_channels == 1 ? vec4(luma(c.rgb), 0.0, 0.0, 0.0) : vec4(c.rgb, u_channels == 4 ? c.a : 0.0);
+}`;
+// WebGL uploads an ImageBitmap as stored, its colours multiplied by alpha or not; no property says which.
+// u_y is the bitmap by way of a 2D canvas, which multiplies. A stored pixel is multiplied if it equals u_y
+// as it is, and is not if it equals u_y after a multiplication, rounded to 8 bits.
+const STRAIGHTEN = `${HEAD}
+uniform sampler2D u_y;
+void main() {
+  ivec2 at = ivec2(gl_FragCoord.xy);
+  vec4 c = texelFetch(u_picture, at, 0);
+  vec3 drawn = texelFetch(u_y, at, 0).rgb;
+  bool multiplied = any(greaterThan(abs(drawn - c.rgb * c.a), abs(drawn - c.rgb) + 0.502 / 255.0));
+  o = vec4(multiplied ? c.rgb / c.a : c.rgb, c.a);
 }`;
 const PLACE = "ivec2(at * vec2(textureSize(u_y, 0).xy))"; // in an output
 // u_frame: the canvas's size, whose pixels are multiplied by alpha, as is a canvas's default. Its
@@ -70,6 +83,7 @@ export class Pictures extends Objects {
     made.constants = constants;
     const sources = {
       take: TAKE,
+      straighten: STRAIGHTEN,
       "2d": show("sampler2D", PLACE),
       array: show("sampler2DArray", `ivec3(${PLACE}, 0)`),
     };
@@ -89,25 +103,56 @@ export class Pictures extends Objects {
     const { width, height } = wanted;
     checkPicture(source, wanted);
     const size = `${width} ${height}`;
+    const texture = { kind: "2d", format: "rgba8", width, height, layers: 1 };
     if (this.size !== size) {
       gl.deleteTexture(this.picture ?? null);
-      const texture = { kind: "2d", format: "rgba8", width, height, layers: 1 };
       [this.picture] = this.ownTextures(makeTextures(gl, texture));
       this.size = size;
     }
+    if (globalThis.ImageBitmap && source instanceof ImageBitmap) this.#takeBitmap(source, texture);
+    else this.#fill(this.picture, source, wanted);
+    return this.picture;
+  }
+
+  /** Copy a bitmap, its colours not multiplied by alpha. */
+  #takeBitmap(bitmap, texture) {
+    const { gl } = this;
+    const { width, height } = texture;
+    this.context ??= makeCanvas().getContext("2d");
+    const { canvas } = this.context;
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    this.context.globalCompositeOperation = "copy";
+    this.context.drawImage(bitmap, 0, 0);
+    const [stored, drawn] = makeTextures(gl, { ...texture, layers: 2 });
+    this.#fill(stored, bitmap, texture);
+    this.#fill(drawn, canvas, texture, true);
+    this.#target(texture, [this.picture]);
+    bindTexture(gl, RESULT, gl.TEXTURE_2D, drawn);
+    this.#draw("straighten", 4, width, height, 0, stored);
+    for (const name of [stored, drawn]) gl.deleteTexture(name);
+  }
+
+  #fill(name, source, { width, height }, multiply = false) {
+    const { gl } = this;
     withPlainUnpacking(gl, () => {
-      gl.bindTexture(gl.TEXTURE_2D, this.picture);
+      gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, multiply);
+      gl.bindTexture(gl.TEXTURE_2D, name);
       gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, source);
       gl.bindTexture(gl.TEXTURE_2D, null);
+      gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
     });
-    return this.picture;
+  }
+
+  /** Let the next draw write to textures. */
+  #target(texture, names) {
+    const { gl, constants } = this;
+    attach(gl, constants.framebuffer, [[texture, names, 0]]);
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, constants.framebuffer);
   }
 
   /** Draw the picture taken to the textures of an input, as its numbers. */
   convert({ channels, width, height }, texture, names) {
-    const { gl, constants } = this;
-    attach(gl, constants.framebuffer, [[texture, names, 0]]);
-    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, constants.framebuffer);
+    this.#target(texture, names);
     this.#draw("take", channels, width, height);
   }
 
@@ -138,7 +183,7 @@ export class Pictures extends Objects {
     gl.activeTexture(gl.TEXTURE0);
   }
 
-  #draw(name, channels, width, height, green = 0) {
+  #draw(name, channels, width, height, green = 0, picture = this.picture) {
     const { gl } = this;
     const program = this.programs[name];
     prepare(gl, this.constants, [PICTURE, RESULT]);
@@ -149,7 +194,7 @@ export class Pictures extends Objects {
     gl.uniform1i(at("u_channels"), channels);
     gl.uniform2f(at("u_frame"), width, height);
     gl.uniform1f(at("u_green"), green);
-    bindTexture(gl, PICTURE, gl.TEXTURE_2D, this.picture);
+    bindTexture(gl, PICTURE, gl.TEXTURE_2D, picture);
     gl.viewport(0, 0, width, height);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
     bindTexture(gl, PICTURE, gl.TEXTURE_2D, null);

@@ -20,6 +20,8 @@ HEIGHT, WIDTH = 5, 7
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (HEIGHT, WIDTH, 4), dtype=np.uint8)
 PIXELS[..., 3] = 255
+TRANSPARENT = PIXELS.copy()
+TRANSPARENT[..., 3] = 7 * np.arange(HEIGHT * WIDTH).reshape(HEIGHT, WIDTH)
 SOURCE = (PIXELS.ravel().tolist(), WIDTH, HEIGHT)
 
 
@@ -73,6 +75,20 @@ def ask(page: Any, call: str, *arguments: Any) -> Any:
 
 def flat(pixels: np.ndarray) -> list[int]:
     return pixels.ravel().tolist()
+
+
+def check_straight(found: dict[str, list[float]]) -> None:
+    """Check what "rgba" makes of TRANSPARENT, except for the bits that multiplied colours lose."""
+    expected = TRANSPARENT.transpose(2, 0, 1) / 255
+    alpha = expected[3]
+    found.pop("VideoFrame", None)  # it has no alpha
+    assert len(found) == 13
+    for kind, values in found.items():
+        difference = np.abs(2 * np.array(values).reshape(expected.shape) - expected)
+        exact = kind in ("ImageData", "ImageBitmap as stored", "ImageBitmap flipped, none")
+        if not exact:
+            difference *= alpha
+        assert difference.max() <= (1e-6 if exact else 1.01 / 255), kind
 
 
 def picture(pixels: np.ndarray = PIXELS, mode: str = "RGB") -> Image.Image:

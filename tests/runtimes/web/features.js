@@ -43,11 +43,43 @@ export async function sources(bytes, width, height) {
   return { ImageData: data, canvas, image, ImageBitmap: await createImageBitmap(data) };
 }
 
+/** Return a picture with transparency in each form, all of which upload its colours without alpha. */
+export async function transparentSources(bytes, width, height) {
+  const found = await sources(bytes, width, height);
+  const { ImageData: data, canvas, image } = found;
+  found["ImageBitmap as stored"] = await createImageBitmap(data, { premultiplyAlpha: "none" });
+  found["ImageBitmap of a canvas"] = await createImageBitmap(canvas);
+  found["ImageBitmap of an image"] = await createImageBitmap(image);
+  const rows = Array.from({ length: height }, (_, y) => bytes.slice(4 * width * y, 4 * width * (y + 1)));
+  const flipped = imageData(rows.reverse().flat(), width, height);
+  for (const premultiplyAlpha of ["default", "none"]) {
+    const options = { imageOrientation: "flipY", premultiplyAlpha };
+    found[`ImageBitmap flipped, ${premultiplyAlpha}`] = await createImageBitmap(flipped, options);
+  }
+  found.OffscreenCanvas = new OffscreenCanvas(width, height);
+  found.OffscreenCanvas.getContext("2d").putImageData(data, 0, 0);
+  const frame = { format: "RGBA", codedWidth: width, codedHeight: height, timestamp: 0 };
+  found["VideoFrame with alpha"] = new VideoFrame(Uint8Array.from(bytes), frame);
+  for (const premultipliedAlpha of [true, false]) {
+    const gl = context(width, height, { premultipliedAlpha, preserveDrawingBuffer: true });
+    gl.enable(gl.SCISSOR_TEST);
+    for (let i = 0; i < width * height; i++) {
+      const [r, g, b, a] = bytes.slice(4 * i, 4 * i + 4).map((byte) => byte / 255);
+      const by = premultipliedAlpha ? a : 1;
+      gl.scissor(i % width, height - 1 - Math.floor(i / width), 1, 1);
+      gl.clearColor(r * by, g * by, b * by, a);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+    }
+    found[`WebGL canvas, ${premultipliedAlpha}`] = gl.canvas;
+  }
+  return found;
+}
+
 /** Return what a network makes of a picture in each form. */
-export async function runAll(name, bytes, width, height) {
+export async function runAll(name, bytes, width, height, forms = sources) {
   const made = await runner(name);
   const results = {};
-  for (const [kind, source] of Object.entries(await sources(bytes, width, height))) {
+  for (const [kind, source] of Object.entries(await forms(bytes, width, height))) {
     made.run(source);
     made.check();
     results[kind] = [...made.read()];

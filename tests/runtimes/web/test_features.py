@@ -17,9 +17,11 @@ from support.picture_builds import (
     PIXELS,
     RGB,
     RNG,
+    TRANSPARENT,
     WIDTH,
     ask,
     both,
+    check_straight,
     flat,
     picture,
 )
@@ -86,6 +88,11 @@ def test_a_picture_means_what_it_means_to_shadergen_run(
     assert set(found) == {"ImageData", "canvas", "image", "ImageBitmap"}
     for kind, values in found.items():
         assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
+
+
+def test_alpha_is_not_multiplied_into_a_picture_of_any_kind(page: Any) -> None:
+    call = "t.runAll(a[0], a[1], a[2], a[3], t.transparentSources)"
+    check_straight(ask(page, call, "/builds/rgba/build", flat(TRANSPARENT), WIDTH, HEIGHT))
 
 
 @pytest.mark.parametrize(

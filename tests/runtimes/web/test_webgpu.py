@@ -13,7 +13,19 @@ import pytest
 from PIL import Image
 from support import ESPCN
 from support.browser import ARGUMENTS, ROOT, SCREENSHOTS, VULKAN, chromium, served, write_video
-from support.picture_builds import BUILDS, HEIGHT, PIXELS, RGB, WIDTH, ask, both, flat, picture
+from support.picture_builds import (
+    BUILDS,
+    HEIGHT,
+    PIXELS,
+    RGB,
+    TRANSPARENT,
+    WIDTH,
+    ask,
+    both,
+    check_straight,
+    flat,
+    picture,
+)
 from support.runtime_builds import FRAGMENT, RuntimeBuild, webgpu_builds, write
 
 import shadergen
@@ -119,6 +131,11 @@ def test_frames_are_copied_where_a_browser_has_no_external_textures(features: An
     found = ask(features, "g.copied(...a)", *source)
     expected = PIXELS[..., :3].transpose(2, 0, 1).ravel() / 510
     assert np.abs(np.array(found) - expected).max() <= 1e-6
+
+
+def test_alpha_is_not_multiplied_into_a_picture_of_any_kind(features: Any) -> None:
+    call = "g.runAll(a[0], a[1], a[2], a[3], g.transparentSources)"
+    check_straight(ask(features, call, "/pictures/rgba/build", flat(TRANSPARENT), WIDTH, HEIGHT))
 
 
 def test_the_alpha_of_a_frame_is_not_multiplied_in(features: Any) -> None:

@@ -1,9 +1,9 @@
 // What test_webgpu.py asks of runners on WebGPU, one exported function for each test.
 
 import { load, requestDevice, Runner } from "/web/webgpu/index.js";
-import { context, imageData, refusal, sources, warmedUp } from "/tests/features.js";
+import { context, imageData, refusal, sources, transparentSources, warmedUp } from "/tests/features.js";
 
-export { context, imageData, load, refusal, Runner, warmedUp };
+export { context, imageData, load, refusal, Runner, transparentSources, warmedUp };
 
 /** Return what open() chooses for a build: its variant, what it runs on, and what it computes. */
 export async function opened(name, values, options = {}) {
@@ -62,9 +62,9 @@ const frameOf = (bytes, width, height, format) =>
   new VideoFrame(Uint8Array.from(bytes), { format, codedWidth: width, codedHeight: height, timestamp: 0 });
 
 /** Return what a network makes of a picture in each form, frames of a video among them. */
-export async function runAll(name, bytes, width, height) {
+export async function runAll(name, bytes, width, height, forms = sources) {
   const made = await runner(name);
-  const found = await sources(bytes, width, height);
+  const found = await forms(bytes, width, height);
   const frames = ["RGBA", "RGBX"].map((format) => frameOf(bytes, width, height, format));
   [found["VideoFrame with alpha"], found.VideoFrame] = frames;
   const results = {};
