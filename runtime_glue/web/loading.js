@@ -52,7 +52,7 @@ export async function load(url, sizes, options = {}) {
     gl,
     device = gl,
   } = options;
-  const base = new URL(`${url}`.replace(/\/*$/, "/"), globalThis.document?.baseURI).href;
+  const base = new URL(`${url}`.replace(/\/*$/, "/"), globalThis.document?.baseURI ?? globalThis.location?.href).href;
   const open = async (text) => {
     const document = readDocument(text);
     const dynamic = document?.sizes;
