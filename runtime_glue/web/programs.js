@@ -39,7 +39,8 @@ export async function untilLinked(gl, programs, count) {
  *
  * A program has `units`, the texture unit of each sampler, and `bindings`, of each uniform block.
  * Throws SG0603 with the numbered source around each complaint, and SG0503 where a buffer is smaller
- * than its block. `progress` gets the programs linked so far, and how many there are.
+ * than its block. `progress` gets the programs linked so far, and how many there are: at the start, at the
+ * end, and between as far as the browser tells.
  */
 export async function buildPrograms(gl, build, own, progress) {
   const cache = new Map();
@@ -60,6 +61,7 @@ export async function buildPrograms(gl, build, own, progress) {
     progress(linked, programs.size);
     await untilLinked(gl, programs.values(), () => progress(++linked, programs.size));
     for (const program of programs.values()) await finish(gl, build, program);
+    if (linked < programs.size) progress(programs.size, programs.size);
   } finally {
     for (const shader of cache.values()) gl.deleteShader(shader);
     gl.useProgram(null);

@@ -110,7 +110,7 @@ export class Runner {
   readonly gl: WebGL2RenderingContext;
   /** Called after a lost context was restored: bind or upload inputs again. */
   onrestored: (() => void) | null;
-  /** Called as shaders get ready, if the browser can tell: those compiled so far, and how many there are. */
+  /** Called as shaders get ready: those compiled so far, and how many there are. Some browsers tell only the end. */
   onprogress: ((compiled: number, total: number) => void) | null | undefined;
   /** Create all GL objects. SG0602 if the GL lacks something, SG0603 if a shader does not compile. */
   init(): Promise<void>;

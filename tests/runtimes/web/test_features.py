@@ -334,6 +334,20 @@ def test_a_shader_cut_off_is_answered_with_a_whole_copy(page: Any) -> None:
     ]
 
 
+def test_progress_ends_with_all_shaders_even_if_the_browser_cannot_count(page: Any) -> None:
+    script = """t.load(a[0]).then(async (build) => {
+        const gl = t.context();
+        const ask = gl.getExtension.bind(gl);
+        gl.getExtension = (name) => (name === "KHR_parallel_shader_compile" ? null : ask(name));
+        const counts = [];
+        const made = new t.Runner(build, gl);
+        made.onprogress = (...both) => counts.push(both);
+        await made.init();
+        return counts;
+    })"""
+    assert ask(page, script, "/builds/open") == [[0, 2], [2, 2]]
+
+
 def test_external_textures_are_refused_before_a_shader_is_compiled(page: Any) -> None:
     script = """(async () => {
         const gl = t.context();

@@ -1,4 +1,4 @@
-"""The web runtime in a worker, in a real Chromium: the page and the worker are those of the manual."""
+"""The web runtime in a worker of a real Chromium: the page and worker of the manual."""
 
 from __future__ import annotations
 
