@@ -189,15 +189,15 @@ export class Network {
     }
     const context = canvas.getContext("2d");
     const greys = this.kind === "map" ? new Greys(...result) : null;
+    const all = rows.length * columns.length;
     let done = 0;
     for (const row of rows) {
       for (const column of columns) {
         this.runner.run(await part(picture, column.at, row.at, ...frame));
         await this.#show(context, column, row, { counts, greys });
-        if (onTile) {
-          await this.wait();
-          if ((await onTile(++done, rows.length * columns.length)) === false) return false;
-        }
+        if (onTile || all > 1) await this.wait();
+        if (all > 1) await nextTask(); // the page stays usable
+        if ((await onTile?.(++done, all)) === false) return false;
       }
     }
     if (greys?.isScaled) {
@@ -254,6 +254,15 @@ export class Network {
     runner.device?.destroy();
     runner.gl?.getExtension("WEBGL_lose_context")?.loseContext();
   }
+}
+
+/** Let the page handle its events and draw; unlike a timer, not slower in a tab that is not shown. */
+function nextTask() {
+  return new Promise((go) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => (port1.close(), go());
+    port2.postMessage(null);
+  });
 }
 
 /** Refuse a canvas that the browser has no room for; it would stay empty, without a word. */

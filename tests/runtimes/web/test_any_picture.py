@@ -172,6 +172,30 @@ def test_tiles_give_the_result_of_one_run(page: Any, tmp_path: Path, name: str) 
     assert np.abs(found - want).max() < 1  # of 255: no seams
 
 
+def test_the_page_goes_on_between_tiles(page: Any) -> None:
+    script = """async (url) => {
+      const { Network } = await import("./network.js");
+      const network = await Network.open({ url, kind: "picture" });
+      const picture = Object.assign(document.createElement("canvas"), { width: 180, height: 132 });
+      picture.getContext("2d").fillRect(0, 0, 90, 66);
+      const plan = await network.plan(180, 132);
+      const { port1, port2 } = new MessageChannel();
+      const events = [];
+      port1.onmessage = () => events.push("page");
+      const { runner } = network;
+      const run = runner.run.bind(runner);
+      runner.run = (tile) => {
+        events.push("tile");
+        port2.postMessage(0);
+        run(tile);
+      };
+      await network.run(picture, plan, document.createElement("canvas"));
+      network.close();
+      return events;
+    }"""
+    assert page.evaluate(script, URLS["blurred"]) == ["tile", "page"] * 9
+
+
 def test_the_edge_is_repeated_up_to_the_strides_with_a_note(page: Any, tmp_path: Path) -> None:
     image = picture(131, 179)
     image.save(tmp_path / "picture.png")
