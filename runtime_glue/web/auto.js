@@ -54,9 +54,9 @@ async function onWebGpu(url, sizes, options) {
 
 async function onWebGl(url, sizes, options) {
   const { load, Runner, ShadergenError } = await import("./shadergen.js");
-  const { makeCanvas } = await import("./device.js");
+  const { ACCELERATION, makeCanvas } = await import("./device.js");
   const gl = options.gl ?? makeCanvas().getContext("webgl2");
-  if (!gl) throw new ShadergenError("SG0601", "this browser offers no WebGL 2");
+  if (!gl) throw new ShadergenError("SG0601", "this browser offers no WebGL 2", { help: ACCELERATION });
   const runner = new Runner(await load(url, sizes, { ...options, gl }), gl);
   runner.onprogress = options.onprogress;
   await runner.init();

@@ -8,6 +8,7 @@ const LIMITS = {
   texture_units: "MAX_TEXTURE_IMAGE_UNITS",
   uniform_blocks: "MAX_FRAGMENT_UNIFORM_BLOCKS",
 };
+export const ACCELERATION = "turn on graphics acceleration in the browser's settings";
 const ERRORS = ["ENUM", "VALUE", "OPERATION", "FRAMEBUFFER_OPERATION"].map((e) => `INVALID_${e}`);
 const MAX_ERRORS = 32;
 const POLL_MILLISECONDS = 4;

@@ -6,10 +6,11 @@ export const SCHEDULE = "schedule.json";
 const MAJOR = 5;
 const MINOR = 7;
 const MAX_MESSAGE = 200;
+const HTML = "the server may have answered with an HTML page: check the path of the build";
 
 /** Throw SG0503. */
-export function malformed(what, where = SCHEDULE) {
-  throw new ShadergenError("SG0503", what, { where });
+export function malformed(what, where = SCHEDULE, help = "") {
+  throw new ShadergenError("SG0503", what, { where, help });
 }
 
 /** Return the document in the text of a schedule.json. */
@@ -17,7 +18,8 @@ export function readDocument(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    malformed(`${SCHEDULE} is not JSON: ${error.message.slice(0, MAX_MESSAGE)}`);
+    const help = /^\s*</.test(text) ? HTML : "";
+    malformed(`${SCHEDULE} is not JSON: ${error.message.slice(0, MAX_MESSAGE)}`, SCHEDULE, help);
   }
 }
 

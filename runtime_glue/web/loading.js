@@ -3,6 +3,7 @@
 import { isNewer, readDocument, shadersOf } from "./document.js";
 import { ShadergenError } from "./errors.js";
 import { checksum, fetchSchedule, fetchShader, fetchWeights } from "./files.js";
+import { named } from "./pixels.js";
 
 /**
  * A build in memory: the members of its schedule at `values` of its dynamic sizes, the shaders' sources
@@ -18,6 +19,11 @@ export class Build {
 
   /** Return the build at other sizes; those not given stay. SG0605 where it cannot have them. */
   resized(sizes) {
+    if (Object(sizes) !== sizes) {
+      throw new ShadergenError("SG0605", `sizes are an object, not ${named(sizes)}`, {
+        help: "name them, as in { height: 720, width: 1280 }",
+      });
+    }
     if (this.sizes) return this.rules.resized(this, sizes);
     const [name] = Object.keys(sizes);
     if (name === undefined) return this;

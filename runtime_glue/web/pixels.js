@@ -63,7 +63,9 @@ export function checkPicture(source, { width, height }) {
   let help = "draw it to a canvas of the build's size, or resize() a build compiled with --input-size dynamic";
   if (!columns) {
     what = `${named(source)} is no picture, or it is not loaded`;
-    help = "await decode() of an img, 'loadeddata' of a video";
+    help = source?.localName
+      ? "await decode() of an img, 'loadeddata' of a video"
+      : "createImageBitmap(blob) makes a picture of a file";
   }
   throw new ShadergenError("SG0605", what, { help });
 }
@@ -74,7 +76,17 @@ export function checkCanvas(canvas, hasRun) {
   if (!canvas?.getContext || !hasRun) throw new ShadergenError("SG0605", what);
 }
 
-const named = (thing) => {
+/** Return a canvas's context of a kind; SG0605 where the canvas has another one. */
+export function contextOf(canvas, kind) {
+  const context = canvas.getContext(kind);
+  if (context) return context;
+  throw new ShadergenError("SG0605", `the canvas has a context of another kind than ${kind}`, {
+    help: "draw to another canvas",
+  });
+}
+
+/** Return what messages call a thing that was given. */
+export const named = (thing) => {
   if (Object(thing) !== thing) return typeof thing === "string" ? `'${thing.slice(0, 64)}'` : String(thing);
   return thing.localName ? `<${thing.localName}>` : (thing.constructor?.name ?? "an object");
 };

@@ -1,9 +1,9 @@
 // Run a build: create all GL objects once; a frame then only binds and draws.
 
-import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
+import { ACCELERATION, checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { Pictures } from "./pictures.js";
-import { checkCanvas, decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "./pixels.js";
+import { checkCanvas, contextOf, decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "./pixels.js";
 import { Constants, Sized } from "./resources.js";
 import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
 import { Timer } from "./timer.js";
@@ -40,7 +40,7 @@ export class Runner {
   constructor(build, gl) {
     if (!(gl && gl.texStorage2D && gl.canvas)) {
       throw new ShadergenError("SG0601", "a runner needs a WebGL 2 context", {
-        help: "pass it canvas.getContext('webgl2')",
+        help: gl === null ? ACCELERATION : "pass it canvas.getContext('webgl2')",
       });
     }
     Object.assign(this, { build, gl, onrestored: null, onprogress: null });
@@ -284,7 +284,8 @@ export class Runner {
     const texture = sized.tensors.get(port.texture);
     const picture = pictureOf(port, texture);
     checkCanvas(canvas, this.#hasRun);
-    if (canvas !== gl.canvas) {
+    const context = canvas === gl.canvas ? null : contextOf(canvas, "2d");
+    if (context) {
       const { width, height } = picture;
       Object.assign(canvas, { width, height });
       if (gl.canvas.width !== width || gl.canvas.height !== height) {
@@ -293,7 +294,7 @@ export class Runner {
     }
     const names = sized.textures.get(port.texture);
     this.#pictures.show(picture, port.encoding, texture, names, this.#pictured !== null);
-    if (canvas !== gl.canvas) canvas.getContext("2d").drawImage(gl.canvas, 0, 0);
+    context?.drawImage(gl.canvas, 0, 0);
   }
 
   /** Return the milliseconds of each pass in the last timed frame; none where there are none. */

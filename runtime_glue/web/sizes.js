@@ -5,8 +5,10 @@ import { malformed, SCHEDULE } from "./document.js";
 import { ShadergenError } from "./errors.js";
 import { Build } from "./loading.js";
 import members from "./members.js";
+import { named } from "./pixels.js";
 
 const LARGEST = Number.MAX_SAFE_INTEGER; // up to here results are exact, or beyond it
+const TILES = "make the picture smaller, or run it in tiles: network.js of 'shadergen serve BUILD -o site'";
 const OPERATORS = {
   "+": (a, b) => a + b,
   "-": (a, b) => a - b,
@@ -106,9 +108,10 @@ function chosen({ parameters, constraints }, present, wanted) {
       const own = constraints.find(
         (c) => `${c.value}` === name && (value < c.min || value > c.max),
       );
-      throw new ShadergenError("SG0605", `${name} ${value} is not supported`, {
+      throw new ShadergenError("SG0605", `${name} ${named(value)} is not supported`, {
         why: own?.why,
         supported: `${Number.isInteger(value) ? "" : "integers from "}${min} to ${max}`,
+        help: value > max && /^(height|width)$/.test(name) ? TILES : "",
       });
     }
     values[name] = value;

@@ -28,7 +28,7 @@ export async function requestDevice(options = { powerPreference: "high-performan
   const adapter = await globalThis.navigator?.gpu?.requestAdapter(options);
   if (!adapter) {
     throw new ShadergenError("SG0601", "this browser offers no WebGPU adapter", {
-      help: "use the runtime for WebGL 2 and a build for --device webgl2-min",
+      help: "open() of auto.js runs a build for --device gles30,webgpu here, on WebGL 2",
     });
   }
   const names = [...new Set([...Object.values(LIMITS), ...MORE])];

@@ -1,7 +1,6 @@
 // Pictures as network inputs and outputs on WebGPU; what a picture means is as in ../pictures.js.
 
-import { ShadergenError } from "../errors.js";
-import { checkPicture, LUMA } from "../pixels.js";
+import { checkPicture, contextOf, LUMA } from "../pixels.js";
 
 const TRIANGLE = `
 @vertex
@@ -101,12 +100,7 @@ export class Pictures {
   /** Draw a picture in an output to a canvas, which takes its size; luma with the chroma of the picture taken. */
   show(canvas, { channels, width, height }, encoding, view, isPictured) {
     const { device } = this;
-    const context = canvas.getContext("webgpu");
-    if (!context) {
-      throw new ShadergenError("SG0605", "this canvas has a context of another kind than WebGPU", {
-        help: "draw to another canvas",
-      });
-    }
+    const context = contextOf(canvas, "webgpu");
     if (context.getConfiguration?.()?.device !== device) {
       const format = navigator.gpu.getPreferredCanvasFormat();
       context.configure({ device, format, alphaMode: "premultiplied" });

@@ -221,6 +221,78 @@ def test_what_does_not_fit_is_refused_by_name(page: Any, build: str, call: str, 
     assert error["code"] in ("SG0605", "SG0604", "SG0602", "SG0601", "SG0502")
 
 
+TILES = (
+    "make the picture smaller, or run it in tiles: network.js of 'shadergen serve BUILD -o site'"
+)
+FILE = "createImageBitmap(blob) makes a picture of a file"
+ACCELERATION = "turn on graphics acceleration in the browser's settings"
+
+
+@pytest.mark.parametrize(
+    ("build", "call", "what", "help_"),
+    [
+        ("open", "p.resize({width: 5000})", "width 5000 is not supported", TILES),
+        ("open", "p.resize({width: 0})", "width 0 is not supported", None),
+        ("open", "p.resize({height: '96'})", "height '96' is not supported", None),
+        (
+            "open",
+            "p.resize(96, 128)",
+            "sizes are an object, not 96",
+            "{ height: 720, width: 1280 }",
+        ),
+        ("rgb/build", "p.resize()", "sizes are an object, not undefined", "{ height: 720"),
+        ("rgb/build", "p.run('cat.png')", "'cat.png' is no picture", FILE),
+        ("rgb/build", "p.run(new Blob())", "Blob is no picture", FILE),
+        ("rgb/build", "p.run(new Image())", "<img> is no picture", "await decode() of an img"),
+        (
+            "rgb/build",
+            "(p.run(t.imageData(Array(140), 7, 5)), p.draw(t.context().canvas))",
+            "the canvas has a context of another kind than 2d",
+            "draw to another canvas",
+        ),
+        ("rgb/build", "new t.Runner(p.build, null)", "needs a WebGL 2 context", ACCELERATION),
+        (
+            "rgb/build",
+            "t.load('/page', {}, {fetch: async () => new Response(' <!doctype html>')})",
+            "schedule.json is not JSON",
+            "the server may have answered with an HTML page: check the path of the build",
+        ),
+        (
+            "rgb/build",
+            "t.load('/page', {}, {fetch: async () => new Response('{')})",
+            "schedule.json is not JSON",
+            None,
+        ),
+    ],
+)
+def test_a_refusal_says_what_helps(
+    page: Any, build: str, call: str, what: str, help_: str | None
+) -> None:
+    error = ask(page, f"t.runner(a[0]).then((p) => t.refusal(() => {call}))", f"/builds/{build}")
+    assert what in error["what"]
+    lines = [line for line in error["message"].splitlines() if line.startswith("  = help: ")]
+    assert len(lines) == (help_ is not None)
+    assert (help_ or "") in "".join(lines)
+
+
+def test_without_webgl_a_visitor_reads_how_to_turn_it_on(page: Any) -> None:
+    script = """(async () => {
+        const { open } = await import("/web/auto.js");
+        const own = HTMLCanvasElement.prototype.getContext;
+        HTMLCanvasElement.prototype.getContext = () => null;
+        Object.defineProperty(navigator, "gpu", { value: undefined, configurable: true });
+        try {
+            return await t.refusal(() => open(a[0]));
+        } finally {
+            HTMLCanvasElement.prototype.getContext = own;
+            delete navigator.gpu;
+        }
+    })()"""
+    error = ask(page, script, "/builds/rgb/build")
+    assert error["what"] == "this browser offers no WebGL 2"
+    assert ACCELERATION in error["message"]
+
+
 def test_the_applications_textures_are_read_and_written(page: Any) -> None:
     values = RNG.normal(size=(HEIGHT, WIDTH, 4)).astype(np.float32)
     found = ask(

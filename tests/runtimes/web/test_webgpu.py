@@ -343,6 +343,22 @@ def test_networks_opened_on_one_device_share_an_encoder(features: Any) -> None:
     assert found["shared"]
 
 
+def test_without_an_adapter_a_page_reads_what_runs_everywhere(features: Any) -> None:
+    script = """(async () => {
+        const { requestDevice } = await import("/web/webgpu/index.js");
+        Object.defineProperty(navigator, "gpu", { value: undefined, configurable: true });
+        try {
+            return await g.refusal(requestDevice);
+        } finally {
+            delete navigator.gpu;
+        }
+    })()"""
+    error = ask(features, script)
+    assert (error["code"], error["what"]) == ("SG0601", "this browser offers no WebGPU adapter")
+    help_ = "open() of auto.js runs a build for --device gles30,webgpu here, on WebGL 2"
+    assert f"help: {help_}" in error["message"]
+
+
 def page_of_the_manual(folder: Path, number: int) -> str:
     """Write the page of the manual with errors, 0, or the short one, 1, beside the runtime."""
     manual = (ROOT / "docs" / "embedding.md").read_text()
