@@ -120,7 +120,8 @@ class CompiledModel(Compilation):
 
     def verify(
         self,
-        *,
+        /,
+        *inputs: Any,
         reference: str = "auto",
         seed: int = 0,
         runtime: str = "auto",
@@ -131,16 +132,26 @@ class CompiledModel(Compilation):
         The file that the build was made from is compiled again. Changes that were made to a module
         since then are not in it. FFmpeg's libplacebo filter renders a user shader.
 
+        Args:
+            inputs: arrays or tensors to compare on, as those of a call; by default random numbers.
+            reference: as for :func:`verify`, like the others.
+            seed: of the random inputs.
+            runtime: the runtime whose builds are verified.
+            adapter: a part of the adapter's name.
+
         Raises:
-            ShadergenError: as :func:`verify`.
+            ShadergenError: as :func:`verify`; SG0605 for inputs that do not fit the build.
         """
         from .player.verification import verify_user_shader
         from .verification import verify_model
 
         if self.user_shader is not None:
-            if runtime != "auto" or adapter:
+            if runtime != "auto" or adapter or inputs:
                 raise ShadergenError(
-                    "SG0301", "a user shader takes no runtime or adapter", why="FFmpeg runs it"
+                    "SG0301",
+                    "a user shader takes no runtime, adapter or inputs",
+                    why="FFmpeg runs it, on pictures",
+                    help="verify pictures with shadergen verify MODEL --build net.glsl --input",
                 )
             folder = TemporaryFolder()
             shader = folder.path / "net.glsl"
@@ -149,7 +160,13 @@ class CompiledModel(Compilation):
         _ = self.build  # refuses what cannot be verified
         with in_keywords():
             return verify_model(
-                self.source, self.options, reference, seed, runtime=runtime, adapter=adapter
+                self.source,
+                self.options,
+                reference,
+                seed,
+                self._session.arrays(*inputs) if inputs else None,
+                runtime=runtime,
+                adapter=adapter,
             )
 
     def save(self, output: str | Path) -> None:

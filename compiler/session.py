@@ -138,8 +138,16 @@ class Session:
         if any(map(_is_picture, given.values())):
             with self._turn():
                 return self._picture(given)
-        outputs = self.run({name: _array(x, name) for name, x in given.items()})
+        outputs = self.run(_arrays(given))
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def arrays(self, *inputs: Any) -> dict[str, NDArray[Any]]:
+        """Return arrays in the order of the build's inputs by the inputs' names, as numpy has them.
+
+        Raises:
+            ShadergenError: SG0605 for inputs that do not fit the build.
+        """
+        return _arrays(self._named(inputs, {}))
 
     def run(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run the build on arrays of the model's own shapes, which set its dynamic sizes.
@@ -256,6 +264,10 @@ class Session:
 def _is_picture(value: Any) -> bool:
     """Whether a value is a Pillow image; Pillow need not be installed."""
     return any(c.__module__ == "PIL.Image" for c in type(value).__mro__)
+
+
+def _arrays(given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    return {name: _array(value, name) for name, value in given.items()}
 
 
 def _array(value: Any, name: str) -> NDArray[Any]:

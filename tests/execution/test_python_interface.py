@@ -100,6 +100,13 @@ def test_builds_verify_themselves(build):
     assert report.model == "Upscaler.onnx"
 
 
+def test_builds_are_verified_on_given_inputs(build, image):
+    same = build.verify(image)
+    assert same
+    assert build.verify(image).outputs == same.outputs != build.verify(10 * image).outputs
+    assert "input" in refused(build.verify, image, image).render()
+
+
 def test_builds_are_saved(build, upscaler, image, tmp_path):
     build.save(tmp_path / "saved")
     result = shadergen.run(tmp_path / "saved", image)
