@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 NO_SIZE = "SG0204"  # the error of a model that leaves a size open
-FIXED = "only the height and width of images can be set, and sizes that the model leaves dynamic"
+SETTABLE = "only the height and width of images can be set, and sizes that the model leaves dynamic"
 
 
 def model_shapes(inputs: Iterable[Input]) -> dict[str, tuple[int, ...]]:
@@ -52,7 +52,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
                 "SG0301",
                 f"--input-size {text} does not fit the model",
                 where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
-                why=FIXED,
+                why=SETTABLE,
             )
 
 
@@ -196,6 +196,6 @@ def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str)
             "SG0301",
             f"{option} gives {size} for an axis of size {sizes[axis]}",
             where=where,
-            why=FIXED,
+            why=SETTABLE,
         )
     sizes[axis] = size
