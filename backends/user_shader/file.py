@@ -96,10 +96,12 @@ def user_shader(
     defaults = {p["name"]: p["default"] for p in schedule["sizes"]["parameters"]}
     scales = _scales(size, defaults, schedule["outputs"][0]["name"])
     if not STAGES[hook].resizable and any(size[side] != side for side in SYMBOLS):
+        same = all(scales[side] == 1 for side in SYMBOLS)
+        changed = "size of pictures with odd sides" if same else "size of pictures"
         raise ShadergenError(
             "SG0301",
             f"--hook {hook} is not supported",
-            why=f"the network changes the picture's size, which is fixed at {hook}",
+            why=f"the size is fixed at {hook}, and the network changes the {changed}",
             supported=", ".join(
                 name for name, s in STAGES.items() if s.resizable and s.channels == channels
             ),
@@ -137,6 +139,7 @@ def user_shader(
             "SG0301",
             f"{option} is not supported",
             why="the result has another size than the picture, so the two cannot be mixed",
+            help="mix in the network: add a share of the picture, enlarged by interpolation",
         )
     tests = [] if ports.luma else _larger(larger, upscale_from)
     reasons = []

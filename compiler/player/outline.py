@@ -161,44 +161,51 @@ def check_single_stage(text: str) -> None:
     if len(stages) > 1:
         raise refusal(
             f"its passes replace {' and '.join(stages)}, of which a picture has only one",
-            "run the networks one after the other, or on a video in mpv",
+            "run the networks one after the other, or on a video",
         )
 
 
-def outline(text: str, size: tuple[int, int]) -> Outline:
-    """Work out what a user shader does to a picture of a height and a width, in 4:2:0.
+def outline(text: str, size: tuple[int, int], chroma: tuple[int, int] = (2, 2)) -> Outline:
+    """Work out what a user shader does to a picture of a height and a width.
 
     The player's output is as large as the shader wants to make the picture.
+
+    Args:
+        text: of the file.
+        size: height and width of the picture.
+        chroma: by what its height and width are divided for chroma, as in 4:2:0.
 
     Raises:
         ShadergenError: SG0605 for a file without passes, or of an unknown hook or expression, and
             for one that does not run at this size.
     """
-    wanted = _outline(text, size, (PLENTY, PLENTY))
+    wanted = _outline(text, size, chroma, (PLENTY, PLENTY))
     if wanted.hook in ABSENT:
         raise refusal(
             f"it replaces {wanted.hook}, which exists only where the player scales the picture",
             "play it in mpv, with --scale=spline36",
         )
     height, width = wanted.size
-    found = _outline(text, size, (float(width), float(height)))
+    found = _outline(text, size, chroma, (float(width), float(height)))
     if not found.passes:
         raise ShadergenError(
             "SG0605",
             f"the user shader does not run for a picture of {size[0]}x{size[1]}",
             why=f"its condition (//!WHEN) is false: {'; '.join(found.unmet)}",
-            help="give a picture of another size",
+            help="give a picture or video of another size",
         )
     return Outline(found.hook, wanted.size, found.passes, found.all_passes, found.unmet)
 
 
-def _outline(text: str, size: tuple[int, int], output: tuple[float, float]) -> Outline:
+def _outline(
+    text: str, size: tuple[int, int], chroma: tuple[int, int], output: tuple[float, float]
+) -> Outline:
     """Return the outline for a width and a height of the player's output."""
     hook, blocks = stage_of(text), _blocks(text)
     passes, unmet = 0, dict[str, None]()
     picture = float(size[1]), float(size[0])
-    half = float((size[1] + 1) // 2), float((size[0] + 1) // 2)
-    sizes = {**dict.fromkeys(STAGES, picture), CHROMA: half, "OUTPUT": output}
+    fewer = float(-(-size[1] // chroma[1])), float(-(-size[0] // chroma[0]))
+    sizes = {**dict.fromkeys(STAGES, picture), CHROMA: fewer, "OUTPUT": output}
     sizes["HOOKED"] = sizes[hook]
     for stated in blocks:
         try:

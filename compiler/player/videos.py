@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 RGB = re.compile(r"gbr|rgb|bgr|argb|abgr|0rgb|0bgr|pal8")  # how FFmpeg's names of formats begin
 DEEP = re.compile(r"(p|gray|x2rgb|x2bgr)0?(9|1[0246])|48|64")  # in names of those of over 8 bits
 SUBSAMPLING = re.compile(r"4[24][024]")
+DIVISORS = {"420": (2, 2), "422": (1, 2), "444": (1, 1)}  # of height and width, for chroma
 TURNED = {90, 270}  # degrees that exchange width and height
 MADE_FROM_RGB = ":colorspace=bt709:range=tv"
 STREAM = "width,height,pix_fmt,color_space,nb_frames,avg_frame_rate,codec_type,duration"
@@ -50,6 +51,25 @@ class _Video:
     frames: int
     others: int
 
+    @property
+    def is_deep(self) -> bool:
+        """Whether it has more than 8 bits."""
+        return bool(DEEP.search(self.pixels))
+
+    @property
+    def taken(self) -> str:
+        """FFmpeg's name of the format in which the filter gets it."""
+        if RGB.match(self.pixels):
+            return "rgba64le" if self.is_deep else "rgba"
+        found = SUBSAMPLING.search(self.pixels)
+        chroma = found[0] if found else "420"
+        return f"yuv{chroma if chroma in DIVISORS else '444'}p{'10le' * self.is_deep}"
+
+    @property
+    def chroma(self) -> tuple[int, int]:
+        """By what height and width are divided for chroma."""
+        return DIVISORS.get(self.taken[3:6], (1, 1))
+
 
 def show_video(
     shader: Path,
@@ -72,7 +92,7 @@ def show_video(
     """
     text = read_shader(shader)
     video = _probe(source)
-    plan = outline(text, video.size)
+    plan = outline(text, video.size, video.chroma)
     before, formats, after, notes = _steps(video, plan)
     more = MADE_FROM_RGB * bool(RGB.match(video.pixels))
     codec = CODECS.get(output.suffix.lower(), CODEC)
@@ -148,14 +168,8 @@ def _steps(
     if video.others:
         notes.append(f"{video.others} further streams, such as subtitles, were left out")
     before: list[str] = []
-    deep = bool(DEEP.search(video.pixels))
-    ten = "10le" if deep else ""
-    if RGB.match(video.pixels):
-        taken = "rgba64le" if deep else "rgba"
-    else:
-        chroma = SUBSAMPLING.search(video.pixels)
-        taken = f"yuv{chroma[0] if chroma else 420}p{ten}"
-        taken = taken if taken.startswith(("yuv420", "yuv422", "yuv444")) else f"yuv444p{ten}"
+    taken, ten = video.taken, "10le" * video.is_deep
+    if not RGB.match(video.pixels):
         if video.pixels.startswith("yuvj"):  # the name says full range; FFmpeg would change it
             before += ["scale=in_range=full:out_range=full", f"format={taken}", "setrange=full"]
         if not video.space:

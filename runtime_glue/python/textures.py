@@ -344,7 +344,20 @@ def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:
         if size != wanted:
             return f"texture {name} has a {side} of {size}, not {wanted}"
     if ask("RED_TYPE") in (gl.GL_INT, gl.GL_UNSIGNED_INT):
-        return f"texture {name} has an integer format, but the shaders read floats"
+        return f"texture {name} has an integer format, but the shaders use floats"
     if ask("DEPTH_TYPE") or ask("STENCIL_SIZE"):
         return f"texture {name} has a depth or stencil format"
+
+    def lacks(color: str) -> bool:
+        """Whether a component reads as 0: the swizzle of a texture may name another."""
+        swizzle = getattr(gl, f"GL_TEXTURE_SWIZZLE_{color[0]}")
+        source = asked(gl.glGetTexParameteriv, target, swizzle)
+        return not ask(f"{color}_SIZE") and source == getattr(gl, f"GL_{color}")
+
+    # A missing alpha reads as 1, as that of an opaque picture.
+    wanted = texture.channels if texture.is_planes else 1
+    green, blue = lacks("GREEN"), lacks("BLUE")
+    if (wanted > 1 and green) or (wanted > 2 and blue):
+        components = "one component" if green else "two components"
+        return f"texture {name} has {components} for {texture.channels} channels"
     return ""

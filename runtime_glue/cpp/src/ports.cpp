@@ -188,6 +188,10 @@ Error Runner::bind_output_framebuffer(std::string_view name, unsigned framebuffe
         }
     }
     if (alone && writers == 1) {
+        p.enter();
+        const bool good = check_framebuffer(p.gl, framebuffer, name, error);
+        p.leave();
+        if (!good) return error;
         p.sized.framebuffers[writer] = framebuffer;
         p.sized.foreign[writer] = true;
         p.recorded = false;

@@ -125,6 +125,18 @@ bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& 
     return fail(error, "SG0602", "this GL cannot draw to {} ({})", {names, formats});
 }
 
+bool check_framebuffer(const GL& gl, Name framebuffer, std::string_view output, Error& error) {
+    forget_errors(gl);
+    gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, framebuffer);
+    const Enum status = gl.CheckFramebufferStatus(gl::DRAW_FRAMEBUFFER);
+    gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
+    if (!check_errors(gl, error, "the framebuffer {} is bound", {framebuffer})) return false;
+    if (status == gl::FRAMEBUFFER_COMPLETE) return true;
+    tell_status(status, error.why);
+    return fail(error, "SG0605", "the output '{}' cannot go to the framebuffer {}",
+                {output, framebuffer});
+}
+
 namespace {
 
 // Add what keeps the bound texture from being read or written as floats, if anything does.
@@ -156,9 +168,24 @@ void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string&
     if (texture.is_array && differs(gl::TEXTURE_DEPTH, "depth", texture.layers)) return;
     const auto red = static_cast<Enum>(ask(gl::TEXTURE_RED_TYPE));
     if (red == gl::INT || red == gl::UNSIGNED_INT)
-        tell(wrong, "texture {} has an integer format, but the shaders read floats", {name});
+        tell(wrong, "texture {} has an integer format, but the shaders use floats", {name});
     else if (ask(gl::TEXTURE_DEPTH_TYPE) || ask(gl::TEXTURE_STENCIL_SIZE))
         tell(wrong, "texture {} has a depth or stencil format", {name});
+    else if (texture.is_planes) {
+        // A missing component reads as 0, or as what the swizzle names; alpha reads as 1, as that of
+        // an opaque picture.
+        const auto lacks = [&](Enum size, Enum swizzle, Enum own) {
+            Int source = 0;
+            gl.GetTexParameteriv(target_of(texture), swizzle, &source);
+            return !ask(size) && static_cast<Enum>(source) == own;
+        };
+        const bool green = lacks(gl::TEXTURE_GREEN_SIZE, gl::TEXTURE_SWIZZLE_G, gl::GREEN);
+        const bool blue = lacks(gl::TEXTURE_BLUE_SIZE, gl::TEXTURE_SWIZZLE_B, gl::BLUE);
+        if ((texture.channels < 2 || !green) && (texture.channels < 3 || !blue)) return;
+        tell(wrong, "texture {} has {} for {} channels",
+             {name, green ? "one component" : "two components", texture.channels});
+        help = "give a texture with more components, such as GL_RGBA8";
+    }
 }
 
 }  // namespace

@@ -35,6 +35,9 @@ void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names
 // Let a framebuffer draw to layers, attachment i to targets[i]. SG0602.
 bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& error);
 
+// Refuse an application's framebuffer that is not complete. SG0605.
+bool check_framebuffer(const GL& gl, Name framebuffer, std::string_view output, Error& error);
+
 // Refuse an application's textures that are none, of other sizes or without colours (SG0605), as
 // far as GL tells; external ones are of any.
 bool check_textures(const GL& gl, const Port& port, const Texture& texture, const GLTextures& names,

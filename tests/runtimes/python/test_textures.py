@@ -287,9 +287,11 @@ def test_a_texture_that_cannot_be_drawn_to_is_refused_and_the_old_one_kept(
         ("GL_R16I", "an integer format"),
         ("GL_DEPTH_COMPONENT24", "a depth or stencil format"),
         ("GL_DEPTH24_STENCIL8", "a depth or stencil format"),
+        ("GL_R8", "has one component for 3 channels"),
+        ("GL_RG16F", "has two components for 3 channels"),
     ],
 )
-def test_a_texture_without_colours_is_refused(
+def test_a_texture_without_the_colours_is_refused(
     runner: Runner, context: HeadlessContext, format: str, says: str
 ) -> None:
     if context.info().es < (3, 1):
@@ -304,7 +306,20 @@ def test_a_texture_without_colours_is_refused(
     np.testing.assert_allclose(runner.read("inverted"), 1 - IMAGE / 255, atol=1e-6)
 
 
-@pytest.mark.parametrize("format", ["GL_R8", "GL_RGBA8_SNORM", "GL_SRGB8_ALPHA8", "GL_RGB9_E5"])
+def test_a_texture_may_fill_its_missing_components_by_a_swizzle(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    gl, name = context.gl, make_texture(context.gl, 5, 3, format="GL_R8")
+    gl.glBindTexture(gl.GL_TEXTURE_2D, name)
+    for color in "GB":
+        gl.glTexParameteri(gl.GL_TEXTURE_2D, getattr(gl, f"GL_TEXTURE_SWIZZLE_{color}"), gl.GL_RED)
+    gl.glBindTexture(gl.GL_TEXTURE_2D, 0)
+    runner.bind_input("img", name)
+    runner.run()
+    runner.check()
+
+
+@pytest.mark.parametrize("format", ["GL_RGB8", "GL_RGBA8_SNORM", "GL_SRGB8_ALPHA8", "GL_RGB9_E5"])
 def test_a_texture_of_any_colours_is_read(
     runner: Runner, context: HeadlessContext, format: str
 ) -> None:

@@ -68,3 +68,15 @@ def test_a_model_with_a_line_of_user_shaders_in_a_name_is_no_user_shader(tmp_pat
     refuse_user_shader(tmp_path / "m.onnx")
     (tmp_path / "m.txt").write_text("// net\n\n//!HOOK MAIN\n")
     assert refusal(lambda: refuse_user_shader(tmp_path / "m.txt")).code == "SG0301"
+
+
+@pytest.mark.parametrize(("chroma", "runs"), [((2, 2), True), ((1, 2), False), ((1, 1), False)])
+def test_conditions_on_chroma_hold_for_the_subsampling_of_the_video(chroma, runs):
+    """In 4:2:2 and 4:4:4, luma is not twice as high as chroma."""
+    text = "//!HOOK CHROMA\n//!WHEN LUMA.h HOOKED.h 2 * =\n"
+    if runs:
+        assert outline(text, (36, 60), chroma).passes == 1
+        return
+    with pytest.raises(ShadergenError, match="does not run") as caught:
+        outline(text, (36, 60), chroma)
+    assert "HOOKED.h is 36" in caught.value.why

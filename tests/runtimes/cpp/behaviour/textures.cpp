@@ -81,6 +81,10 @@ PROMISE(an_output_may_go_to_a_framebuffer) {
     std::uint8_t bytes[45];
     CHECK(runner.read("inverted", bytes, 45).what ==
           "the output 'inverted' is drawn to the application's framebuffer");
+    Name empty = 0;
+    gl.GenFramebuffers(1, &empty);
+    CHECK(runner.bind_output_framebuffer("inverted", empty).what.find("cannot go to the framebuffer") !=
+          std::string::npos);
     CHECK(runner.bind_output_framebuffer("out", framebuffer).code ==
           "SG0605");  // it has two layers
     CHECK(runner.bind_output_framebuffer("sum", framebuffer).code ==
@@ -116,6 +120,14 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
               std::string::npos);
         CHECK(runner.bind_output("inverted", integers).code == "SG0605");
         CHECK(runner.bind_input("img", depth).what.find("a depth or stencil format") !=
+              std::string::npos);
+    }
+    if (gl.GetTexLevelParameteriv) {
+        const Name grey = make_texture(gl, gl::TEXTURE_2D_ARRAY, 0x8229, 5, 3, 2);  // R8
+        const Name two = make_texture(gl, gl::TEXTURE_2D_ARRAY, 0x822B, 5, 3, 2);   // RG8
+        CHECK(runner.bind_input("x", grey).what.find("has one component for ") !=
+              std::string::npos);
+        CHECK(runner.bind_input("x", two).what.find("has two components for ") !=
               std::string::npos);
     }
     CHECK(runner.bind_input("img", 4711).what == "there is no texture 4711 in this context");
