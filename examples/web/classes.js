@@ -1,8 +1,19 @@
 // Maps: networks whose result says what each pixel is, or how much of something. Colours, and their legend.
 
-import { strides } from "./tensors.js";
+import { MAP_RANK } from "./shadergen/pixels.js";
 
 const SLACK = 1e-3; // of numbers that are taken as 0 to 1, for rounding
+
+/** Return how far apart the numbers of a port are along N, C, H and W, in the model's own order. */
+function strides({ shape, axes }) {
+  const found = Array(MAP_RANK).fill(0);
+  let stride = 1;
+  for (let i = shape.length - 1; i >= 0; i--) {
+    found[axes[i] + MAP_RANK - shape.length] = stride;
+    stride *= shape[i];
+  }
+  return found;
+}
 
 /** Return the class of each pixel, in rows, of a result of scores or of class numbers. */
 export function classesOf(numbers, port, { channels, width, height }, kind) {

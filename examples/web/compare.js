@@ -1,7 +1,7 @@
 // Runs a network on WebGL 2 and on WebGPU, in turns on the same picture, and compares times and results.
 
 import { requestDevice } from "./shadergen/webgpu/index.js";
-import { sizeOf } from "./decode.js";
+import { sizeOf } from "./shadergen/pixels.js";
 import { Network } from "./network.js";
 import { $, isMoving, nextFrame, onChange, report, say, source, take } from "./source.js";
 import { rendererText, timeText } from "./texts.js";
@@ -31,6 +31,15 @@ const WAYS = [
   },
   async () => ({ device: await requestDevice() }),
 ];
+
+/** Free a network, and the device or context that was made for it. */
+function close(network) {
+  const { device, gl } = network?.runner ?? {};
+  network?.close();
+  device?.destroy();
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+}
+
 /** Return an element of one side. */
 const side = (i, name) => document.querySelectorAll(`.${name}`)[i];
 
@@ -51,7 +60,7 @@ async function choose(url) {
   turn++;
   const entry = networks.find((one) => one.url === url);
   say("");
-  for (const network of opened ?? []) network?.close();
+  opened?.forEach(close);
   opened = null;
   const found = [];
   for (const i of WAYS.keys()) {
@@ -72,7 +81,7 @@ async function choose(url) {
       fail(i, error);
     }
   }
-  if (mine !== choice) return found.forEach((network) => network?.close());
+  if (mine !== choice) return found.forEach(close);
   report();
   opened = found;
   for (const network of opened) {
@@ -91,10 +100,10 @@ async function choose(url) {
 const median = (times) => times.toSorted((a, b) => a - b)[times.length >> 1];
 
 /** Return the numbers that a network computes for a picture, of all tiles. */
-async function numbersOf(network, picture, plan) {
+async function numbersOf(network, picture) {
   const all = [];
   const onTile = async () => all.push(await network.runner.read()) > 0;
-  await network.run(picture, plan, document.createElement("canvas"), { onTile });
+  await network.run(picture, document.createElement("canvas"), { onTile });
   return all;
 }
 
@@ -139,7 +148,7 @@ async function work(mine) {
   try {
     const [width, height] = sizeOf(source);
     const plans = new Map();
-    const isPlanned = await onEach(async (i) => plans.set(i, await opened[i].plan(width, height)));
+    const isPlanned = await onEach(async (i) => plans.set(i, opened[i].plan(width, height)));
     report();
     if (!isPlanned) return;
     const [first] = running;
@@ -155,7 +164,7 @@ async function work(mine) {
       const picture = take(input);
       const isDrawn = await onEach(async (i) => {
         const start = performance.now();
-        await opened[i].run(picture, plans.get(i), side(i, "shown"), { onTile: () => mine === turn });
+        await opened[i].run(picture, side(i, "shown"), { onTile: () => mine === turn });
         if (mine !== turn || !frame) return; // the first prepares
         times[i] = [...times[i], performance.now() - start].slice(-MEASURED_FRAMES);
         side(i, "time").textContent = timeText(median(times[i]));
@@ -171,7 +180,7 @@ async function work(mine) {
     if (running.size === 2) {
       const numbers = [];
       const picture = take(input);
-      if (!(await onEach(async (i) => (numbers[i] = await numbersOf(opened[i], picture, plans.get(i)))))) return;
+      if (!(await onEach(async (i) => (numbers[i] = await numbersOf(opened[i], picture))))) return;
       if (running.size === 2) {
         const worst = difference(...numbers);
         $("difference").textContent = worst === 0 ? "none" : worst.toExponential(1);

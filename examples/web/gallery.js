@@ -1,6 +1,7 @@
 // The gallery: each network has two pictures made with the page; where the browser can, it runs here too.
 
-import { decode, sizeOf } from "./decode.js";
+import { sizeOf } from "./shadergen/pixels.js";
+import { decode } from "./decode.js";
 import { Network } from "./network.js";
 import { drawBefore, Panes } from "./panes.js";
 import { rendererText, timeText } from "./texts.js";
@@ -72,7 +73,7 @@ class Card {
       this.#opening ??= Network.open(this.section.dataset, (...all) => this.report(...all));
       this.#network = await this.#opening;
       const [width, height] = sizeOf(this.picture);
-      const plan = await this.#network.plan(width, height);
+      const plan = this.#network.plan(width, height);
       if (mine !== this.#turn) return;
       const { view } = this;
       const space = plan.result.map((side, axis) => Math.max(side, [width, height][axis]));
@@ -84,11 +85,11 @@ class Card {
         return mine === this.#turn;
       };
       const start = performance.now();
-      if (!(await this.#network.run(this.picture, plan, view.after, { onTile }))) return;
+      if (!(await this.#network.run(this.picture, view.after, { onTile }))) return;
       let took = performance.now() - start;
       if (took < 500) { // the first run is slower: drivers still prepare
         const again = performance.now();
-        await this.#network.run(this.picture, plan, view.after);
+        await this.#network.run(this.picture, view.after);
         took = performance.now() - again;
       }
       if (mine !== this.#turn) return;

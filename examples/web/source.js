@@ -1,6 +1,8 @@
 // What a page shows: the sample, a picture or video that a person opened, or the webcam.
 
-import { bytesOf, decode, play, sizeOf } from "./decode.js";
+import { bytesOfBitmap } from "./shadergen/crops.js";
+import { sizeOf } from "./shadergen/pixels.js";
+import { decode, play } from "./decode.js";
 import { noisy, sample } from "./sample.js";
 import { clockText } from "./texts.js";
 
@@ -92,7 +94,7 @@ async function prepared(thing) {
   if (!isNoisy() || thing instanceof HTMLVideoElement) return thing;
   const { width, height } = thing;
   const isBitmap = thing instanceof ImageBitmap;
-  const bytes = isBitmap ? bytesOf(thing) : thing.getContext("2d").getImageData(0, 0, width, height).data;
+  const bytes = isBitmap ? bytesOfBitmap(thing) : thing.getContext("2d").getImageData(0, 0, width, height).data;
   return createImageBitmap(new ImageData(noisy(bytes), width, height), { premultiplyAlpha: "none" });
 }
 

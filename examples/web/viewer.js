@@ -1,7 +1,7 @@
 // Shows a picture, a video or the webcam before and after a network, with a line between them.
 
+import { sizeOf } from "./shadergen/pixels.js";
 import { showLegend } from "./classes.js";
-import { sizeOf } from "./decode.js";
 import { Network } from "./network.js";
 import { drawBefore, Panes } from "./panes.js";
 import { $, isMoving, nextFrame, onChange, report, say, source, sourceName, take } from "./source.js";
@@ -40,8 +40,7 @@ async function work(isCurrent) {
     view.buttons.save.disabled = true;
     showLegend($("legend"), new Map());
     const [width, height] = sizeOf(source);
-    const plan = await network.plan(width, height);
-    if (!isCurrent()) return;
+    const plan = network.plan(width, height);
     const space = plan.result.map((side, axis) => Math.max(side, [width, height][axis]));
     view.resize(...space);
     view.kind = network.kind;
@@ -73,7 +72,7 @@ async function still(plan, space, isCurrent) {
   await new Promise((go) => (requestAnimationFrame(() => setTimeout(go)), setTimeout(go, 100))); // hidden tabs have no frames
   if (!isCurrent()) return;
   const start = performance.now();
-  if (!(await network.run(source, plan, view.after, { onTile, counts, onScaled: showScaled(plan) }))) return;
+  if (!(await network.run(source, view.after, { onTile, counts, onScaled: showScaled(plan) }))) return;
   let milliseconds = performance.now() - start; // with what drivers prepare, unless a later frame tells
   report();
   showTime(milliseconds);
@@ -81,7 +80,7 @@ async function still(plan, space, isCurrent) {
   view.buttons.save.disabled = false;
   for (let i = 0; i < MEASURED_FRAMES && isCurrent() && performance.now() - start < MEASURED_TIME; i++) {
     const before = performance.now();
-    if (!(await network.run(source, plan, view.after, { onTile: isCurrent }))) return;
+    if (!(await network.run(source, view.after, { onTile: isCurrent }))) return;
     const took = performance.now() - before;
     milliseconds += (took - milliseconds) * (i ? SMOOTHING : 1);
     showTime(milliseconds);
@@ -98,7 +97,7 @@ async function animate(plan, space, isCurrent) {
     if (`${sizeOf(source)}` !== size) return void show(); // a webcam was turned, say
     const counts = new Map();
     const start = performance.now();
-    if (!(await network.run(picture, plan, view.after, { counts, onTile: isCurrent, onScaled: showScaled(plan) }))) return;
+    if (!(await network.run(picture, view.after, { counts, onTile: isCurrent, onScaled: showScaled(plan) }))) return;
     const took = performance.now() - start;
     if (i) { // the first is not measured: drivers still prepare
       milliseconds += (took - milliseconds) * (i > 1 ? SMOOTHING : 1);

@@ -1,9 +1,8 @@
 // Helpers of rules.js, which is generated from the Python runtime's rules.
 
 import { malformed, SCHEDULE } from "./document.js";
-import { formatOf, product } from "./pixels.js";
 
-export { asMap, formatOf, LANES, logicalShape, MAP_RANK, product as prod } from "./pixels.js";
+export { asMap, bytesOf as bytes, formatOf, LANES, logicalShape, MAP_RANK, product as prod } from "./pixels.js";
 export { isArray } from "./textures.js";
 
 export const COLOR_BITS = { none: 8, half_float: 16, float: 32 };
@@ -14,12 +13,6 @@ export const refuse = (what, member) => malformed(what, `${SCHEDULE}: ${member}`
 export const listed = (numbers) => `[${numbers.join(", ")}]`;
 export const repeats = (items) => new Set(items).size < items.length;
 export const pairwise = (items) => items.slice(1).map((item, i) => [items[i], item]);
-
-/** Return the bytes of a texture. */
-export function bytes(texture) {
-  const { components, type } = formatOf(texture);
-  return (product([texture.width, texture.height, texture.layers, components]) * parseInt(type)) / 8;
-}
 
 /** Return the textures that have slots, in the order of those and of their first use. */
 export const bySlot = ({ textures }) =>

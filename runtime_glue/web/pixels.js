@@ -15,6 +15,12 @@ export function formatOf({ format }) {
   return { components: letters.length, type };
 }
 
+/** Return the bytes of a texture. */
+export function bytesOf(texture) {
+  const { components, type } = formatOf(texture);
+  return (product([texture.width, texture.height, texture.layers, components]) * parseInt(type)) / 8;
+}
+
 const ARRAYS = {
   float32: Float32Array,
   int64: BigInt64Array,
@@ -40,34 +46,45 @@ export function logicalShape(shape, axes) {
 /** Return a shape of up to four axes as N, C, H, W, padded with ones on the left. */
 export const asMap = (shape) => [...Array(MAP_RANK - shape.length).fill(1), ...shape];
 
+/** Return { batch, channels, height, width } of a port; of fewer axes as the last of these. */
+export function mapOf({ shape, axes }) {
+  const [batch, channels, height, width] = asMap(logicalShape(shape, axes));
+  return { batch, channels, height, width };
+}
+
 /** Return { channels, width, height } of a port that is a picture; SG0605 of one that is none. */
 export function pictureOf(port, texture) {
   const { name, shape } = port;
   if (shape.length === MAP_RANK && texture.packing === "planes") {
-    const [n, channels, height, width] = logicalShape(port.shape, port.axes);
-    if (n === 1 && [1, 3, 4].includes(channels)) return { channels, width, height };
+    const { batch, ...picture } = mapOf(port);
+    if (batch === 1 && [1, 3, 4].includes(picture.channels)) return picture;
   }
   throw new ShadergenError("SG0605", `'${name}' of shape [${shape.join(", ")}] is not a picture`, {
     supported: "one picture with 1, 3 or 4 channels; otherwise upload() and read() typed arrays",
   });
 }
 
-/** Refuse, with SG0605, what is no picture of the size of an input. */
-export function checkPicture(source, { width, height }) {
+/** Return the width and height of a picture; SG0605 of what is none, or is not loaded. */
+export function sizeOf(source) {
   const side = (name) =>
     ["natural", "video", "display"].map((kind) => source?.[kind + name]).find((n) => n >= 0) ??
     source?.[name.toLowerCase()];
-  const [columns, rows] = [side("Width"), side("Height")];
-  if (columns === width && rows === height) return;
-  let what = `the picture is ${rows}x${columns}, the build takes ${height}x${width}`;
-  let help = "draw it to a canvas of the build's size, or resize() a build compiled with --input-size dynamic";
-  if (!columns) {
-    what = `${named(source)} is no picture, or it is not loaded`;
-    help = source?.localName
+  const size = [side("Width"), side("Height")];
+  if (size[0]) return size;
+  throw new ShadergenError("SG0605", `${named(source)} is no picture, or it is not loaded`, {
+    help: source?.localName
       ? "await decode() of an img, 'loadeddata' of a video"
-      : "createImageBitmap(blob) makes a picture of a file";
-  }
-  throw new ShadergenError("SG0605", what, { help });
+      : "createImageBitmap(blob) makes a picture of a file",
+  });
+}
+
+/** Refuse, with SG0605, what is no picture of the size of an input. */
+export function checkPicture(source, { width, height }) {
+  const [columns, rows] = sizeOf(source);
+  if (columns === width && rows === height) return;
+  throw new ShadergenError("SG0605", `the picture is ${rows}x${columns}, the build takes ${height}x${width}`, {
+    help: "draw it to a canvas of the build's size, or resize() a build compiled with --input-size dynamic",
+  });
 }
 
 /** Refuse, with SG0605, to draw to what is no canvas, or before a frame was run. */

@@ -8,7 +8,7 @@ import members from "./members.js";
 import { named } from "./pixels.js";
 
 const LARGEST = Number.MAX_SAFE_INTEGER; // up to here results are exact, or beyond it
-const TILES = "make the picture smaller, or run it in tiles: network.js of 'shadergen serve BUILD -o site'";
+const TILES = "make the picture smaller, or run it in tiles, with PictureNetwork of picture_network.js";
 const OPERATORS = {
   "+": (a, b) => a + b,
   "-": (a, b) => a - b,

@@ -18,6 +18,7 @@ TYPES = {
     "shadergen-web (WebGL 2)": "runtime_glue/web/shadergen.d.ts",
     "shadergen-web/webgpu": "runtime_glue/web/webgpu/index.d.ts",
     "shadergen-web/auto": "runtime_glue/web/auto.d.ts",
+    "shadergen-web/picture-network": "runtime_glue/web/picture_network.d.ts",
 }
 SOURCES = {
     "onnx ai.onnx": "ONNX",

@@ -10,7 +10,17 @@ import pytest
 from PIL import Image
 from support.browser import chromium, served
 from support.onnx_models import node, typed_model
-from support.runtime_models import Model
+from support.picture_models import (
+    blurred,
+    cropped,
+    darkened,
+    doubled,
+    picture,
+    picture_model,
+    pooled,
+    pooled_and_doubled,
+    strided,
+)
 from support.web_pages import compiled, give, result, saved, shown
 
 from shadergen.compiler.pictures.drawing import draw_map, palette
@@ -20,67 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from support.runtime_models import Model
+
 pytestmark = pytest.mark.gl
 HEIGHT, WIDTH = 48, 64  # of the builds
 Networks = dict[str, tuple["Callable[[int, int], Model]", str]]  # model of a size; its URL
-
-
-def mixing(outputs: int, inputs: int, side: int, seed: int = 1) -> np.ndarray:
-    """Return weights of a convolution, OIHW, that keep numbers within 0 to 1."""
-    weights = np.random.default_rng(seed).random((outputs, inputs, side, side)).astype(np.float32)
-    return weights / weights.sum((1, 2, 3), keepdims=True)
-
-
-def picture_model(nodes: list[Any], channels: int = 3, **weights: np.ndarray) -> Any:
-    def at(height: int, width: int) -> Model:
-        return Model(nodes, weights, {"x": np.zeros((1, channels, height, width), np.float32)})
-
-    return at
-
-
-def blurred() -> Any:
-    return picture_model([node("Conv", "x", "w", pads=[3] * 4)], w=mixing(3, 3, 7))
-
-
-def strided() -> Any:
-    """Two convolutions with strides, and the way back: what a U-Net has."""
-    halves = {"strides": [2, 2], "pads": [1, 1, 1, 1]}
-    doubles = {"strides": [2, 2], "kernel_shape": [2, 2]}
-    nodes = [
-        node("Conv", "x", "a", outputs=("b",), **halves),
-        node("Conv", "b", "c", outputs=("d",), **halves),
-        node("ConvTranspose", "d", "e", outputs=("f",), **doubles),
-        node("ConvTranspose", "f", "e", **doubles),
-    ]
-    back = np.full((3, 3, 2, 2), 1 / 3, np.float32) * [[[[1, 0.5], [0.7, 0.9]]]]
-    return picture_model(nodes, a=mixing(3, 3, 3), c=mixing(3, 3, 3, 2), e=back.astype(np.float32))
-
-
-def doubled() -> Any:
-    nodes = [
-        node("Conv", "x", "w", outputs=("h",), pads=[1] * 4),
-        node("DepthToSpace", "h", blocksize=2),
-    ]
-    return picture_model(nodes, w=mixing(12, 3, 3))
-
-
-def cropped() -> Any:
-    return picture_model([node("Conv", "x", "w")], w=mixing(3, 3, 5))
-
-
-def pooled() -> Any:
-    nodes = [node("GlobalAveragePool", outputs=("m",)), node("Mul", "x", "m")]
-    return picture_model(nodes)
-
-
-def pooled_and_doubled() -> Any:
-    nodes = [
-        node("GlobalAveragePool", outputs=("m",)),
-        node("Mul", "x", "m", outputs=("s",)),
-        node("Conv", "s", "w", outputs=("h",)),
-        node("DepthToSpace", "h", blocksize=2),
-    ]
-    return picture_model(nodes, w=mixing(12, 3, 1))
 
 
 def classified() -> Any:
@@ -103,10 +57,6 @@ def mapped_beyond_one() -> Any:
 def coloured() -> Any:
     """Scores of three classes: red, green and blue."""
     return picture_model([node("Conv", "x", "w")], w=np.eye(3, dtype=np.float32)[..., None, None])
-
-
-def darkened(channels: int) -> Any:
-    return picture_model([node("Mul", "x", "w")], channels, w=np.array(0.5, np.float32))
 
 
 MODELS = {
@@ -143,14 +93,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield page
 
 
-def picture(height: int, width: int, channels: int = 3) -> Image.Image:
-    """Return a smooth picture, so that a wrong place shows, with some noise."""
-    y, x = np.mgrid[:height, :width]
-    waves = [np.sin(x / 9 + c) * np.cos(y / 7 - c) * 90 + 128 for c in range(channels)]
-    noise = np.random.default_rng(3).normal(0, 12, (height, width, channels))
-    return Image.fromarray((np.stack(waves, 2) + noise).clip(0, 255).astype(np.uint8))
-
-
 def expected(model: Any, image: Image.Image) -> np.ndarray:
     """Return what ONNX Runtime makes of the whole picture: H, W, C in 0..255."""
     whole = model(image.height, image.width)
@@ -178,7 +120,6 @@ def test_the_page_goes_on_between_tiles(page: Any) -> None:
       const network = await Network.open({ url, kind: "picture" });
       const picture = Object.assign(document.createElement("canvas"), { width: 180, height: 132 });
       picture.getContext("2d").fillRect(0, 0, 90, 66);
-      const plan = await network.plan(180, 132);
       const { port1, port2 } = new MessageChannel();
       const events = [];
       port1.onmessage = () => events.push("page");
@@ -189,7 +130,7 @@ def test_the_page_goes_on_between_tiles(page: Any) -> None:
         port2.postMessage(0);
         run(tile);
       };
-      await network.run(picture, plan, document.createElement("canvas"));
+      await network.run(picture, document.createElement("canvas"));
       network.close();
       return events;
     }"""
@@ -208,7 +149,7 @@ def test_the_edge_is_repeated_up_to_the_strides_with_a_note(page: Any, tmp_path:
     assert np.abs(found - want).max() > 1  # so the note is true
 
 
-@pytest.mark.parametrize(("side", "says"), [(4, "4 pixels wide or high"), (3, "3 pixels wide")])
+@pytest.mark.parametrize(("side", "says"), [(4, "a height of 4"), (3, "a height of 3")])
 def test_a_picture_too_small_for_a_result_is_refused(
     page: Any, tmp_path: Path, side: int, says: str
 ) -> None:
@@ -216,7 +157,7 @@ def test_a_picture_too_small_for_a_result_is_refused(
     picture(side, 80).save(tmp_path / "small.png")
     page.set_input_files("#file", tmp_path / "small.png")
     page.locator("#message", has_text=says).wait_for()
-    assert "needs at least 5" in page.inner_text("#message")
+    assert "a height of at least 5" in page.inner_text("#message")
     picture(5, 80).save(tmp_path / "enough.png")
     give(page, URLS["cropped"], tmp_path / "enough.png")
     assert page.inner_text("#size") == "80 × 5 → 76 × 1"
@@ -227,18 +168,22 @@ def test_a_network_that_turns_pictures_is_refused(
     page: Any, rows: int, columns: int, is_refused: bool
 ) -> None:
     script = """async ([rows, columns]) => {
-      const { Network } = await import("./network.js");
+      const { PictureNetwork } = await import("./shadergen/picture_network.js");
       const port = { name: "turned", shape: [1, 3, 48, 48], axes: [0, 1, 2, 3] };
       const reach = { scale: [1, 1], before: 0, after: 0, period: 1 };
       const height = { ...reach, input_axis: 2, output_axis: rows };
       const width = { ...reach, input_axis: 3, output_axis: columns };
       const build = { inputs: [port], outputs: [{ ...port, receptive_field: { height, width } }] };
-      const network = new Network({ build, resize: () => {} }, "picture");
-      return network.plan(100, 60).then(() => "", (error) => error.message);
+      try {
+        new PictureNetwork({ build }).plan(100, 60);
+      } catch ({ code, what, help }) {
+        return [code, what, help];
+      }
     }"""
-    message = page.evaluate(script, [rows, columns])
-    assert message.startswith("The output 'turned' has rows and columns exchanged") == is_refused
-    assert bool(message) == is_refused
+    says = "the output 'turned' has rows and columns exchanged"
+    help_ = "transpose the model's output, and compile the model again"
+    found = page.evaluate(script, [rows, columns])
+    assert found == (["SG0605", says, help_] if is_refused else None)
 
 
 def test_a_smaller_picture_is_neither_cropped_nor_enlarged(page: Any, tmp_path: Path) -> None:
@@ -267,8 +212,8 @@ def test_an_enlargement_never_gives_less_than_it_was_given(page: Any, tmp_path: 
     page.select_option("#network", URLS["pooled and doubled"])
     page.wait_for_selector("#message:not([hidden])")
     message = page.inner_text("#message")
-    assert "This picture has 180 × 132 pixels, more than the result of this build" in message
-    assert "gives 128 × 96." in message
+    assert "the picture is 132x180, the build takes 48x64" in message
+    assert "cannot be run in tiles: layer 'm' sees the whole picture" in message
     assert "--input-size 132x180" in message
     picture(40, 60).save(tmp_path / "small.png")
     give(page, URLS["dark"], tmp_path / "small.png")

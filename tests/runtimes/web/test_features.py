@@ -221,9 +221,7 @@ def test_what_does_not_fit_is_refused_by_name(page: Any, build: str, call: str, 
     assert error["code"] in ("SG0605", "SG0604", "SG0602", "SG0601", "SG0502")
 
 
-TILES = (
-    "make the picture smaller, or run it in tiles: network.js of 'shadergen serve BUILD -o site'"
-)
+TILES = "make the picture smaller, or run it in tiles, with PictureNetwork of picture_network.js"
 FILE = "createImageBitmap(blob) makes a picture of a file"
 ACCELERATION = "turn on graphics acceleration in the browser's settings"
 

@@ -265,6 +265,8 @@ def test_the_parts_are_as_small_as_the_manual_says() -> None:
     assert size(*on_demand) == pytest.approx(stated("the runner for WebGL 2"), rel=0.01)
     assert webgpu == pytest.approx(stated("`webgpu/index.js`"), rel=0.01)
     assert size() == pytest.approx(stated("all for WebGL 2"), rel=0.01)
+    pictures = size("auto", "device", "errors", "pixels", entry="picture_network.js")
+    assert pictures == pytest.approx(stated("`picture_network.js`"), rel=0.01)
 
 
 def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> None:
@@ -277,13 +279,20 @@ def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("types", "code"), [("shadergen.d.ts", "runner.js"), ("webgpu/index.d.ts", "webgpu/runner.js")]
+    ("types", "code", "name"),
+    [
+        ("shadergen.d.ts", "runner.js", "Runner"),
+        ("webgpu/index.d.ts", "webgpu/runner.js", "Runner"),
+        ("picture_network.d.ts", "picture_network.js", "PictureNetwork"),
+    ],
 )
-def test_the_types_name_every_method(types: str, code: str) -> None:
+def test_the_types_name_every_method(types: str, code: str, name: str) -> None:
     types = (WEB / types).read_text()
-    declared = re.findall(r"^  (\w+)\(", types[types.index("class Runner") :], re.M)
+    declared = re.findall(
+        r"^  (?:static |protected )?(\w+)\(", types[types.index(f"class {name}") :], re.M
+    )
     code = (WEB / code).read_text()
-    written = re.findall(r"^  (?:async )?(\w+)\(.*\) \{$", code, re.M)
+    written = re.findall(r"^  (?:static )?(?:async )?(\w+)\(.*\) \{$", code, re.M)
     assert sorted(declared) == sorted(written)
 
 
@@ -304,6 +313,20 @@ def test_the_types_are_those_of_typescript() -> None:
 
 def test_the_package_is_of_the_version_of_all() -> None:
     assert json.loads((WEB / "package.json").read_text())["version"] == shadergen.__version__
+
+
+def test_every_export_of_the_package_can_be_imported_and_has_types() -> None:
+    exports = json.loads((WEB / "package.json").read_text())["exports"]
+    assert "./picture-network" in exports
+    for export in exports.values():
+        assert (WEB / export["types"]).is_file()
+        assert Path(export["types"]).with_suffix("").stem == Path(export["default"]).stem
+    names = [f"shadergen-web{name[1:]}" for name in exports]
+    script = f"await Promise.all({json.dumps(names)}.map((name) => import(name)));"
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", script], cwd=WEB, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_schema_in_the_runtime_is_the_schedules() -> None:

@@ -1,6 +1,7 @@
 // Uses of the types of the web runtime on WebGPU, which test_load.py gives to the TypeScript compiler.
 
 import { open } from "../../../runtime_glue/web/auto.js";
+import { PictureNetwork, type Plan } from "../../../runtime_glue/web/picture_network.js";
 import { load, requestDevice, Runner, type Build, type Numbers } from "../../../runtime_glue/web/webgpu/index.js";
 
 export async function show(canvas: HTMLCanvasElement, video: HTMLVideoElement): Promise<Numbers> {
@@ -32,4 +33,17 @@ export async function chain(canvas: HTMLCanvasElement, video: HTMLVideoElement):
   if (first.device && second.device) second.bindInput("x", first.outputTexture());
   // @ts-expect-error: a context is no device
   await open("builds/espcn", {}, { device: canvas.getContext("webgl2") });
+}
+
+export async function enlarge(canvas: OffscreenCanvas, picture: ImageBitmap, signal: AbortSignal): Promise<boolean> {
+  const network = await PictureNetwork.open("builds/espcn", { onprogress: (compiled, total) => compiled / total });
+  const { note, result }: Plan = network.plan(picture.width, picture.height);
+  const isDone: boolean = await network.run(picture, canvas, { onTile: (done, all) => done < all && note !== "", signal });
+  await new PictureNetwork(await open("builds/denoise")).run(picture, canvas, { alpha: false });
+  // @ts-expect-error: a width and a height
+  network.plan(result);
+  // @ts-expect-error: numbers are no picture
+  await network.run(new Float32Array(4), canvas);
+  network.close();
+  return isDone;
 }

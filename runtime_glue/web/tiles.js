@@ -1,23 +1,26 @@
 // How pictures of any size are cut into tiles of a build's size, so that the result is that of one run.
 //
 // The schedule says what of the input an element of the output reads (receptive_field). Of each tile, the
-// page uses the elements that read nothing beyond the tile, or only what is beyond the picture too. Tiles
-// start at multiples of the network's period: the same pixels then meet the same strides as in one run.
-// Where the last tile ends beyond the picture, the edge is repeated: there, one run may give other numbers.
+// elements count that read nothing beyond the tile, or only what is beyond the picture too. Tiles start at
+// multiples of the network's period: the same pixels then meet the same strides as in one run. Where the
+// last tile ends beyond the picture, the edge is repeated: there, one run may give other numbers.
+
+import { ShadergenError } from "./errors.js";
 
 /**
  * Return { tiles, result, extended } of one axis: the tiles, the length of the result, and by how many
  * pixels the last tile, or the only one, ends beyond the picture.
  *
  * A tile starts at `at` of the picture and gives `from` to `to` of the result, which begin at `inside` of
- * the tile's own. Returns null where a tile is too short for what an element reads. Throws where the
+ * the tile's own. Returns null where a tile is too short for what an element reads. Throws SG0605 where the
  * picture is too short for any result.
  *
+ * @param name of the axis: "height" or "width"
  * @param length of the picture
  * @param taken, given: lengths of the build's input and output
- * @param field: `height` or `width` of a receptive field; undefined if the build has none
+ * @param field: of this axis of a receptive field; undefined if the build has none
  */
-export function planAxis(length, taken, given, field) {
+export function planAxis(name, length, taken, given, field) {
   if (length === taken) return { tiles: [{ at: 0, from: 0, to: given, inside: 0 }], result: given, extended: 0 };
   if (!field) return null;
   const { scale, before, after, period } = field;
@@ -25,8 +28,10 @@ export function planAxis(length, taken, given, field) {
   const place = (element) => Math.ceil((element * q) / p); // in the output
   const result = length > taken ? given + place(length - taken) : given - Math.floor(((taken - length) * q) / p);
   if (result < 1) {
-    const least = Math.floor(taken - (given * p) / q) + 1;
-    throw Error(`The picture is too small: ${length} pixels wide or high. This network needs at least ${least}.`);
+    throw new ShadergenError("SG0605", `a picture with a ${name} of ${length} is too small for the network`, {
+      supported: `a ${name} of at least ${Math.floor(taken - (given * p) / q) + 1}`,
+      help: "enlarge the picture first, or choose a larger one",
+    });
   }
   if (length < taken) return { tiles: [{ at: 0, from: 0, to: result, inside: 0 }], result, extended: taken - length };
   const [first, end] = [place(before), place(taken - after)]; // elements that read the tile only
