@@ -39,6 +39,7 @@ NETWORKS = "networks.json"
 WEB_GLSL = 300
 WEBGL, WEBGPU = "WebGL 2", "WebGPU"
 MAP_RANK = 4  # N, C, H, W
+PICTURE_DTYPES = ("float32", "uint8")  # of which the web runtime takes and draws pictures
 
 
 def write_site(builds: Sequence[Path], folder: Path, labels: Sequence[str] = ()) -> None:
@@ -203,9 +204,9 @@ def _kind(folder: Path, build: Build, labels: Sequence[str]) -> Kind:
             raise ShadergenError(
                 "SG0605",
                 f"the page cannot show '{folder}'",
-                why=f"its {what} '{port.name}' has the shape {shape}",
-                supported="input: a picture with 1, 3 or 4 channels; output: such a picture, or "
-                "one number or class scores for each pixel",
+                why=f"its {what} '{port.name}' has the shape {shape} and the type {port.dtype}",
+                supported="input: a picture of float32 or uint8 with 1, 3 or 4 channels; output: "
+                "such a picture, or one number or class scores for each pixel",
                 help="run the build with shadergen run",
             )
     return network.kind
@@ -220,7 +221,8 @@ def _logical(port: Port) -> tuple[int, ...]:
 def _is_picture(port: Port) -> bool:
     """Whether the web runtime takes or draws a port as a picture."""
     batch, channels = _logical(port)[:2]
-    return len(port.shape) == MAP_RANK and batch == 1 and channels in CHANNELS
+    fits = len(port.shape) == MAP_RANK and batch == 1 and channels in CHANNELS
+    return fits and port.dtype in PICTURE_DTYPES
 
 
 def _is_shown(network: Network) -> bool:
@@ -231,4 +233,4 @@ def _is_shown(network: Network) -> bool:
     rows, columns = output.axes[network.row], output.axes[network.column]
     if (rows, columns) != (rank - 2, rank - 1) or _logical(output)[0] != 1:
         return False
-    return network.kind != "picture" or (output.dtype == "float32" and _is_picture(output))
+    return network.kind != "picture" or _is_picture(output)

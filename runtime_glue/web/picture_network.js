@@ -10,7 +10,7 @@ import { open } from "./auto.js";
 import { crop } from "./crops.js";
 import { makeCanvas } from "./device.js";
 import { ShadergenError } from "./errors.js";
-import { bytesOf, contextOf, mapOf, named, pictureOf, sizeOf } from "./pixels.js";
+import { bytesOf, contextOf, mapOf, named, pictureFor, pictureOf, sizeOf } from "./pixels.js";
 import { planAxis } from "./tiles.js";
 
 const MOST_BYTES = 2 ** 29; // of a build's textures; what needs more is run in tiles, if it can be
@@ -50,7 +50,7 @@ export class PictureNetwork {
   /** Refuse, with SG0605, a build that does not turn one picture into another. */
   check() {
     const { inputs, outputs, textures } = this.build;
-    for (const [kind, ports] of Object.entries({ input: inputs, output: outputs })) {
+    for (const [kind, ports, picture] of [["input", inputs, pictureFor], ["output", outputs, pictureOf]]) {
       if (ports.length !== 1) {
         const names = ports.map(({ name }) => name).join(", ");
         throw new ShadergenError("SG0605", `the build has ${ports.length} ${kind}s: ${names}`, {
@@ -58,7 +58,7 @@ export class PictureNetwork {
           help: "run the build with open() of auto.js",
         });
       }
-      pictureOf(ports[0], textures.find(({ name }) => name === ports[0].texture));
+      picture(ports[0], textures.find(({ name }) => name === ports[0].texture));
     }
   }
 

@@ -15,6 +15,7 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 uniform sampler2D u_picture;
 uniform int u_channels;
+uniform float u_white;
 out vec4 o;
 float luma(vec3 c) { return dot(c, vec3(${LUMA})); }
 `;
@@ -22,6 +23,7 @@ const TAKE = `${HEAD}
 void main() {
   vec4 c = texelFetch(u_picture, ivec2(gl_FragCoord.xy), 0);
   o = u_channels == 1 ? vec4(luma(c.rgb), 0.0, 0.0, 0.0) : vec4(c.rgb, u_channels == 4 ? c.a : 0.0);
+  if (u_white > 1.0) o = floor(o * u_white + 0.5);
 }`;
 // WebGL uploads an ImageBitmap as stored, its colours multiplied by alpha or not; no property says which.
 // u_y is the bitmap by way of a 2D canvas, which multiplies. A stored pixel is multiplied if it equals u_y
@@ -65,7 +67,7 @@ vec3 resized(vec2 at) {
 }
 void main() {
   vec2 at = vec2(gl_FragCoord.x, u_frame.y - gl_FragCoord.y) / u_frame;
-  vec4 y = texelFetch(u_y, ${place}, 0);
+  vec4 y = texelFetch(u_y, ${place}, 0) / u_white;
   if (u_channels >= 3) o = vec4(y.rgb, 1.0) * (u_channels == 4 ? clamp(y.a, 0.0, 1.0) : 1.0);
   else {
     vec3 base = u_channels == 1 ? resized(at) : vec3(0.0);
@@ -128,7 +130,7 @@ export class Pictures extends Objects {
     this.#fill(drawn, canvas, texture, true);
     this.#target(texture, [this.picture]);
     bindTexture(gl, RESULT, gl.TEXTURE_2D, drawn);
-    this.#draw("straighten", 4, width, height, 0, stored);
+    this.#draw("straighten", { width, height }, 0, stored);
     for (const name of [stored, drawn]) gl.deleteTexture(name);
   }
 
@@ -151,39 +153,38 @@ export class Pictures extends Objects {
   }
 
   /** Draw the picture taken to the textures of an input, as its numbers. */
-  convert({ channels, width, height }, texture, names) {
+  convert(wanted, texture, names) {
     this.#target(texture, names);
-    this.#draw("take", channels, width, height);
+    this.#draw("take", wanted);
   }
 
   /** Return the numbers of the picture taken, in the order of an input. */
-  numbers(port, { channels, width, height }) {
+  numbers(port, { channels, width, height, white }) {
     const tensor = { packing: "planes", kind: "2d", format: "rgba8", layers: 1, width, height };
     const [bytes] = readTextures(this.gl, this.constants.framebuffer, tensor, [this.picture]);
-    return Float32Array.from(places(port, tensor, 4), (at) =>
-      channels > 1
-        ? bytes[at] / 255
-        : LUMA.reduce((sum, weight, i) => sum + (weight * bytes[at + i]) / 255, 0),
-    );
+    return Float32Array.from(places(port, tensor, 4), (at) => {
+      const byte = channels > 1 ? bytes[at] : LUMA.reduce((sum, weight, i) => sum + weight * bytes[at + i], 0);
+      return white > 1 ? Math.round(byte) : byte / 255;
+    });
   }
 
   /**
    * Draw a picture in an output's textures to the canvas of the context, over all of it; luma with the
    * chroma of the picture taken, or grey where the input is not its luma.
    */
-  show({ channels }, encoding, texture, names, isPictured) {
+  show({ channels, white }, encoding, texture, names, isPictured) {
     const { gl } = this;
     const { width, height } = gl.canvas;
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
     const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
     bindTexture(gl, RESULT, targetOf(gl, texture), names[0]);
     const grey = channels === 1 && !isPictured;
-    this.#draw(texture.kind, grey ? 0 : channels, width, height, green);
+    this.#draw(texture.kind, { channels: grey ? 0 : channels, width, height, white }, green);
     bindTexture(gl, RESULT, targetOf(gl, texture), null);
     gl.activeTexture(gl.TEXTURE0);
   }
 
-  #draw(name, channels, width, height, green = 0, picture = this.picture) {
+  #draw(name, { channels, width, height, white }, green = 0, picture = this.picture) {
     const { gl } = this;
     const program = this.programs[name];
     prepare(gl, this.constants, [PICTURE, RESULT]);
@@ -194,6 +195,7 @@ export class Pictures extends Objects {
     gl.uniform1i(at("u_channels"), channels);
     gl.uniform2f(at("u_frame"), width, height);
     gl.uniform1f(at("u_green"), green);
+    gl.uniform1f(at("u_white"), white);
     bindTexture(gl, PICTURE, gl.TEXTURE_2D, picture);
     gl.viewport(0, 0, width, height);
     gl.drawArrays(gl.TRIANGLES, 0, 3);

@@ -52,15 +52,29 @@ export function mapOf({ shape, axes }) {
   return { batch, channels, height, width };
 }
 
-/** Return { channels, width, height } of a port that is a picture; SG0605 of one that is none. */
+/**
+ * Return { channels, width, height, white } of a port that is a picture; SG0605 of one that is none. White is
+ * 255 in a network of bytes.
+ */
 export function pictureOf(port, texture) {
-  const { name, shape } = port;
+  const { name, shape, dtype } = port;
   if (shape.length === MAP_RANK && texture.packing === "planes") {
     const { batch, ...picture } = mapOf(port);
-    if (batch === 1 && [1, 3, 4].includes(picture.channels)) return picture;
+    const white = dtype === "uint8" ? 255 : 1;
+    if (batch === 1 && [1, 3, 4].includes(picture.channels)) return { ...picture, white };
   }
   throw new ShadergenError("SG0605", `'${name}' of shape [${shape.join(", ")}] is not a picture`, {
     supported: "one picture with 1, 3 or 4 channels; otherwise upload() and read() typed arrays",
+  });
+}
+
+/** Return the same of an input; SG0605 also if it takes other numbers than pictures have. */
+export function pictureFor(port, texture) {
+  const { name, dtype } = port;
+  const picture = pictureOf(port, texture);
+  if (dtype === "float32" || dtype === "uint8") return picture;
+  throw new ShadergenError("SG0605", `input '${name}' is of type ${dtype}, and pictures have values of 0 to 1`, {
+    help: "upload() an array of numbers",
   });
 }
 

@@ -3,7 +3,7 @@
 import { ACCELERATION, checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { Pictures } from "./pictures.js";
-import { checkCanvas, contextOf, decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "./pixels.js";
+import { checkCanvas, contextOf, decode, encode, formatOf, MAP_RANK, pictureFor, pictureOf, places, product } from "./pixels.js";
 import { Constants, Sized } from "./resources.js";
 import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
 import { Timer } from "./timer.js";
@@ -147,7 +147,7 @@ export class Runner {
     const [port, sized] = this.#port("input", name);
     const texture = sized.tensors.get(port.texture);
     if (!ArrayBuffer.isView(source)) {
-      const wanted = pictureOf(port, texture);
+      const wanted = pictureFor(port, texture);
       this.#uploadPicture(port, sized, source, wanted);
       this.#pictured = wanted.channels === 1 ? port.name : null;
       return;

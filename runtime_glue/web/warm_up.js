@@ -4,7 +4,7 @@
 //     await warmUp(runner);
 
 import { until } from "./device.js";
-import { pictureOf, product } from "./pixels.js";
+import { pictureFor, product } from "./pixels.js";
 
 /**
  * Draw a frame of zeros on WebGL 2 or WebGPU; resolve when the GPU has drawn it. The page goes on meanwhile.
@@ -33,7 +33,7 @@ function blank(port, texture) {
   const [low, high] = port.range ?? [0, 0];
   const value = Math.min(Math.max(0, low), high);
   try {
-    const { width, height } = pictureOf(port, texture);
+    const { width, height } = pictureFor(port, texture);
     if (!value) return new ImageData(width, height);
   } catch {
     // Its input takes numbers.

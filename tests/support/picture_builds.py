@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx import TensorProto, helper
 from PIL import Image
 
 from shadergen.compiler.device_list import parse_devices
@@ -36,6 +37,17 @@ def doubled() -> Model:
     return Model(nodes, {"scales": scales}, {"x": normal(1, 1, HEIGHT, WIDTH)})
 
 
+def integers(dtype: type, *shape: int, out: type = np.float32) -> Model:
+    """Return a network that halves integers."""
+    nodes = [
+        node("Cast", "x", outputs=("f",), to=TensorProto.FLOAT),
+        node("Mul", "f", "half", outputs=("h",)),
+        node("Cast", "h", to=helper.np_dtype_to_tensor_dtype(np.dtype(out))),
+    ]
+    half = {"half": np.array(0.5, np.float32)}
+    return Model(nodes, half, {"x": np.zeros(shape, dtype)}, {"y": out})
+
+
 def last() -> Model:
     """Channels last, as frameworks of that order take pictures."""
     nodes = [node("Transpose", "x", outputs=("t",), perm=[0, 3, 1, 2]), node("Relu", "t")]
@@ -61,6 +73,11 @@ BUILDS = {
     "half": (lambda: scaled(*RGB), {"precision": "mediump"}),
     "narrow": (lambda: scaled(*RGB), {"precision": "auto", "input_range": (0.0, 0.5)}),
     "signed": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "y2rg_half"}),
+    "uint8": (lambda: integers(np.uint8, *RGB), {}),
+    "half uint8": (lambda: integers(np.uint8, *RGB), {"precision": "mediump"}),
+    "grey uint8": (lambda: integers(np.uint8, 1, 1, HEIGHT, WIDTH), {}),
+    "uint8 out": (lambda: integers(np.uint8, *RGB, out=np.uint8), {}),
+    "int32": (lambda: integers(np.int32, *RGB), {}),
     "matrix": (lambda: scaled(6, 7), {}),
     "pair": (
         lambda: Model([node("Add", "x", "z")], {}, {"x": normal(*RGB), "z": normal(*RGB, seed=1)}),

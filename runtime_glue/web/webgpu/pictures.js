@@ -10,17 +10,17 @@ fn cover(@builtin(vertex_index) i: u32) -> @builtin(position) vec4f {
 fn luma(c: vec3f) -> f32 { return dot(c, vec3f(${LUMA})); }
 `;
 // Of a video, the frame itself is read, and kept for its chroma while it is there.
-const take = (channels, isVideo) => `${TRIANGLE}
+const take = (channels, isVideo, white) => `${TRIANGLE}
 @group(0) @binding(0) var picture: ${isVideo ? "texture_external" : "texture_2d<f32>"};
 struct Taken { @location(0) numbers: vec4f, ${isVideo ? "@location(1) picture: vec4f" : ""} }
 @fragment
 fn main(@builtin(position) at: vec4f) -> Taken {
   let c = textureLoad(picture, vec2u(at.xy)${isVideo ? "" : ", 0"});
   let numbers = ${channels === 1 ? "vec4f(luma(c.rgb), 0, 0, 0)" : channels === 4 ? "c" : "vec4f(c.rgb, 0)"};
-  return Taken(numbers${isVideo ? ", c" : ""});
+  return Taken(${white > 1 ? `floor(numbers * ${white} + 0.5)` : "numbers"}${isVideo ? ", c" : ""});
 }`;
 const show = `${TRIANGLE}
-struct Frame { green: f32, channels: i32 }
+struct Frame { green: f32, channels: i32, white: f32 }
 @group(0) @binding(0) var<uniform> frame: Frame;
 @group(0) @binding(1) var picture: texture_2d<f32>;
 @group(0) @binding(2) var result: texture_2d<f32>;
@@ -49,7 +49,7 @@ fn resized(at: vec2f) -> vec3f {
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> @location(0) vec4f {
-  let y = textureLoad(result, vec2u(position.xy), 0);
+  let y = textureLoad(result, vec2u(position.xy), 0) / frame.white;
   if (frame.channels >= 3) {
     return vec4f(y.rgb, 1.0) * select(1.0, clamp(y.a, 0.0, 1.0), frame.channels == 4);
   }
@@ -72,13 +72,13 @@ export class Pictures {
   constructor(device) {
     this.device = device;
     const { UNIFORM, COPY_DST } = GPUBufferUsage;
-    this.frame = device.createBuffer({ size: 8, usage: UNIFORM | COPY_DST });
+    this.frame = device.createBuffer({ size: 12, usage: UNIFORM | COPY_DST });
   }
 
   /** Write a picture's numbers to the texture of an input, its size being as wanted. */
   take(source, wanted, texture) {
     const { device } = this;
-    const { channels, width, height } = wanted;
+    const { channels, width, height, white } = wanted;
     checkPicture(source, wanted);
     if (this.#picture?.width !== width || this.#picture.height !== height) {
       this.#picture?.destroy();
@@ -94,11 +94,11 @@ export class Pictures {
     const targets = [texture.createView({ dimension: "2d", arrayLayerCount: 1 })];
     if (video) targets.push(this.#picture.createView());
     const formats = [texture.format, FORMAT].slice(0, targets.length);
-    this.#draw(`take ${channels} ${video}`, take(channels, video), formats, [from], targets);
+    this.#draw(`take ${[channels, video, white]}`, take(channels, video, white), formats, [from], targets);
   }
 
   /** Draw a picture in an output to a canvas, which takes its size; luma with the chroma of the picture taken. */
-  show(canvas, { channels, width, height }, encoding, view, isPictured) {
+  show(canvas, { channels, width, height, white }, encoding, view, isPictured) {
     const { device } = this;
     const context = contextOf(canvas, "webgpu");
     if (context.getConfiguration?.()?.device !== device) {
@@ -108,9 +108,10 @@ export class Pictures {
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     const target = context.getCurrentTexture();
     const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
-    const numbers = new DataView(new ArrayBuffer(8));
+    const numbers = new DataView(new ArrayBuffer(12));
     numbers.setFloat32(0, green, true);
     numbers.setInt32(4, channels === 1 && !isPictured ? 0 : channels, true);
+    numbers.setFloat32(8, white, true);
     device.queue.writeBuffer(this.frame, 0, numbers.buffer);
     const picture = isPictured ? this.#picture : this.#blank();
     const bound = [{ buffer: this.frame }, picture.createView(), view];

@@ -1,7 +1,7 @@
 // Run a build on WebGPU: create all objects once; a frame then only encodes and submits.
 
 import { ShadergenError } from "../errors.js";
-import { checkCanvas, decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "../pixels.js";
+import { checkCanvas, decode, encode, formatOf, MAP_RANK, pictureFor, pictureOf, places, product } from "../pixels.js";
 import { checkRequirements } from "./device.js";
 import { Pictures } from "./pictures.js";
 import { dimensionOf, Pipelines } from "./pipelines.js";
@@ -185,7 +185,7 @@ export class Runner {
     const [port, sized] = this.#port("input", name);
     const texture = sized.tensors.get(port.texture);
     if (!ArrayBuffer.isView(source)) {
-      const wanted = pictureOf(port, texture);
+      const wanted = pictureFor(port, texture);
       const [low, high] = port.range ?? [0, 1];
       if (low > 0 || high < 1) {
         throw new ShadergenError("SG0605", `the input '${port.name}' takes ${low} to ${high}, a picture has 0 to 1`);

@@ -70,6 +70,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         ("grey", (1, 1, HEIGHT, WIDTH), (0, 1, 2, 3), 0.5, 0.51 / 255),  # rows of 7 bytes
         ("half", RGB, (0, 1, 2, 3), 0.5, 1e-3),
         ("signed", (1, 1, HEIGHT, WIDTH), (0, 1, 2, 3), 0.5, 1e-6),
+        ("uint8", RGB, (0, 1, 2, 3), 127.5, 1e-6),
+        ("half uint8", RGB, (0, 1, 2, 3), 127.5, 1e-6),
+        ("grey uint8", (1, 1, HEIGHT, WIDTH), (0, 1, 2, 3), 127.5, 0.26),  # integers of luma
     ],
 )
 def test_a_picture_means_what_it_means_to_shadergen_run(
@@ -96,7 +99,7 @@ def test_alpha_is_not_multiplied_into_a_picture_of_any_kind(page: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "scale"), [("rgb", 0.5), ("pair", 2), ("arrays", 0.5), ("half", 0.5)]
+    ("name", "scale"), [("rgb", 0.5), ("pair", 2), ("arrays", 0.5), ("half", 0.5), ("uint8", 127.5)]
 )
 def test_a_frame_drawn_to_warm_up_leaves_no_trace(page: Any, name: str, scale: float) -> None:
     call = "t.runner(a[0]).then((made) => t.warmedUp(made, a[1], a[2], a[3]))"
@@ -106,14 +109,13 @@ def test_a_frame_drawn_to_warm_up_leaves_no_trace(page: Any, name: str, scale: f
     assert np.abs(np.array(found["shown"]) - expected).max() <= 1e-3
 
 
-def test_row_0_is_the_top_row_in_and_out(page: Any) -> None:
+@pytest.mark.parametrize("name", ["rgb", "uint8 out"])
+def test_row_0_is_the_top_row_in_and_out(page: Any, name: str) -> None:
     pixels = np.zeros((HEIGHT, WIDTH, 4), np.uint8)
     pixels[..., 3] = 255
     pixels[0, :, 0] = 200  # the top row is red
     pixels[-1, :, 2] = 100
-    found = ask(
-        page, "t.shown(a[0], a[1], a[2], a[3])", "/builds/rgb/build", flat(pixels), WIDTH, HEIGHT
-    )
+    found = ask(page, "t.shown(...a)", f"/builds/{name}/build", flat(pixels), WIDTH, HEIGHT)
     assert (found["columns"], found["rows"]) == (WIDTH, HEIGHT)
     for canvas in ("copied", "own"):
         seen = np.array(found[canvas]).reshape(HEIGHT, WIDTH, 4)
@@ -153,7 +155,8 @@ def test_networks_of_numbers_and_ranges_without_zero_warm_up(page: Any) -> None:
       await warmUp(made);
       return [...made.read()];
     })"""
-    assert not any(ask(page, call, "/builds/matrix/build", None))
+    for build in ("matrix", "int32"):
+        assert not any(ask(page, call, f"/builds/{build}/build", None))
     assert set(ask(page, call, "/builds/rgb/build", [0.25, 0.5])) == {0.125}
 
 
@@ -189,6 +192,9 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("bytes", "p.upload('x', new Float32Array(105).fill(1.5))", "values outside 0 to 1"),
         ("bytes", "p.upload('x', new Int32Array(105))", "an image cannot be given as int32"),
         ("bytes", "p.upload('x', new Uint8Array(105))", ""),
+        ("int32", "p.run(t.imageData(Array(140), 7, 5))", "is of type int32, and pictures have"),
+        ("int32", "p.upload('x', new Int32Array(105))", ""),
+        ("uint8", "p.upload('x', new Uint8Array(105))", ""),
         ("matrix", "p.run(t.imageData(Array(168), 7, 6))", "of shape [6, 7] is not a picture"),
         ("matrix", "(p.upload('x', new Float32Array(42)), p.run(), p.draw())", "'y' of shape"),
         ("pair", "p.run(t.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
@@ -241,6 +247,12 @@ ACCELERATION = "turn on graphics acceleration in the browser's settings"
         ("rgb/build", "p.resize()", "sizes are an object, not undefined", "{ height: 720"),
         ("rgb/build", "p.run('cat.png')", "'cat.png' is no picture", FILE),
         ("rgb/build", "p.run(new Blob())", "Blob is no picture", FILE),
+        (
+            "int32/build",
+            "p.run(t.imageData(Array(140), 7, 5))",
+            "input 'x' is of type int32, and pictures have values of 0 to 1",
+            "upload() an array of numbers",
+        ),
         ("rgb/build", "p.run(new Image())", "<img> is no picture", "await decode() of an img"),
         (
             "rgb/build",

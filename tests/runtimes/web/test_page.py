@@ -14,6 +14,7 @@ from PIL import Image
 from support import ESPCN
 from support.browser import SCREENSHOTS, VULKAN, chromium, write_video
 from support.onnx_models import node, normal
+from support.picture_builds import integers
 from support.runtime_builds import FRAGMENT, RuntimeBuild
 from support.runtime_models import Model
 from support.web_pages import compiled, result, scaled, shown
@@ -519,6 +520,17 @@ def test_the_list_of_networks_says_what_run_makes_of_an_output(
     (network,) = networks_of([build], labels)
     assert network["kind"] == kind
     assert network.get("labels", []) == list(labels)
+
+
+def test_pictures_of_bytes_are_shown_and_of_other_integers_are_refused(tmp_path: Path) -> None:
+    for dtype in ("uint8", "int32"):
+        compiled(integers(np.dtype(dtype).type, 1, 3, 6, 7), tmp_path / dtype)
+    compiled(integers(np.uint8, 1, 3, 6, 7, out=np.uint8), tmp_path / "both")
+    assert [n["kind"] for n in networks_of([tmp_path / "uint8", tmp_path / "both"])] == [
+        "picture", "picture"
+    ]  # fmt: skip
+    with pytest.raises(ShadergenError, match="has the shape 1x3x6x7 and the type int32"):
+        networks_of([tmp_path / "int32"])
 
 
 def test_an_output_with_rows_and_columns_exchanged_is_refused(tmp_path: Path) -> None:

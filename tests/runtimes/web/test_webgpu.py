@@ -95,6 +95,9 @@ def features(page: Any) -> Any:
         ("grey", (1, 1, HEIGHT, WIDTH), 0.5, 0.51 / 255),
         ("half", RGB, 0.5, 1e-3),
         ("signed", (1, 1, HEIGHT, WIDTH), 0.5, 1e-6),
+        ("uint8", RGB, 127.5, 1e-6),
+        ("half uint8", RGB, 127.5, 1e-6),
+        ("grey uint8", (1, 1, HEIGHT, WIDTH), 127.5, 0.26),  # integers of luma
     ],
 )
 def test_a_picture_means_what_it_means_to_shadergen_run(
@@ -116,7 +119,7 @@ def test_a_picture_means_what_it_means_to_shadergen_run(
 
 
 @pytest.mark.parametrize(
-    ("name", "scale"), [("rgb", 0.5), ("pair", 2), ("arrays", 0.5), ("half", 0.5)]
+    ("name", "scale"), [("rgb", 0.5), ("pair", 2), ("arrays", 0.5), ("half", 0.5), ("uint8", 127.5)]
 )
 def test_a_frame_drawn_to_warm_up_leaves_no_trace(features: Any, name: str, scale: float) -> None:
     call = "g.runner(a[0]).then((made) => g.warmedUp(made, a[1], a[2], a[3]))"
@@ -167,12 +170,13 @@ def test_one_channel_of_a_picture_in_colours_is_grey(features: Any) -> None:
         assert np.abs(seen - PIXELS[..., :1].astype(int)).max() <= 1, kind
 
 
-def test_row_0_is_the_top_row_in_and_out(features: Any) -> None:
+@pytest.mark.parametrize("name", ["rgb", "uint8 out"])
+def test_row_0_is_the_top_row_in_and_out(features: Any, name: str) -> None:
     pixels = np.zeros((HEIGHT, WIDTH, 4), np.uint8)
     pixels[..., 3] = 255
     pixels[0, :, 0] = 200
     pixels[-1, :, 2] = 100
-    found = ask(features, "g.shown(...a)", "/pictures/rgb/build", flat(pixels), WIDTH, HEIGHT)
+    found = ask(features, "g.shown(...a)", f"/pictures/{name}/build", flat(pixels), WIDTH, HEIGHT)
     for kind in ("canvas", "frame"):
         seen = np.array(found[kind]).reshape(HEIGHT, WIDTH, 4)
         expected = np.concatenate([pixels[..., :3] // 2, pixels[..., 3:]], axis=2)
@@ -266,6 +270,7 @@ def test_timings_are_of_every_pass_or_none(features: Any) -> None:
         ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),
         ("half", "p.upload('x', new Float32Array(105).fill(65520))", "the array holds 65520"),
         ("narrow", "p.run(g.imageData(Array(140), 7, 5))", "takes 0 to 0.5, a picture has 0 to 1"),
+        ("int32", "p.run(g.imageData(Array(140), 7, 5))", "is of type int32, and pictures have"),
         ("matrix", "p.run(g.imageData(Array(168), 7, 6))", "of shape [6, 7] is not a picture"),
         ("pair", "p.run(g.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),

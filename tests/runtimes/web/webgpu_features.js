@@ -116,7 +116,9 @@ export async function shown(name, bytes, width, height) {
     context.drawImage(canvas, 0, 0); // in the same task: a canvas is shown and emptied after it
     pixels[kind] = [...context.getImageData(0, 0, copy.width, copy.height).data];
   }
-  made.upload(made.build.inputs[0].name, new Float32Array(width * height * channelsOf(made)).fill(0.5));
+  const [{ name: input, dtype }] = made.build.inputs;
+  const grey = dtype === "uint8" ? 127 : 0.5;
+  made.upload(input, new Float32Array(width * height * channelsOf(made)).fill(grey));
   made.run();
   made.draw(canvas);
   context.drawImage(canvas, 0, 0);
