@@ -184,7 +184,7 @@ def _export(
                 given = _bound(module, example)
                 args = tuple(map(tensor, given.args))
                 kwargs = {name: tensor(v) for name, v in given.kwargs.items()}
-                names = _output_names(module(*args, **kwargs), given)
+                names = _output_names(module, module(*args, **kwargs), given)
             if not dynamic:
                 _check_sizes(given, sizes)
             how = " with dynamic heights and widths" if dynamic else ""
@@ -200,10 +200,10 @@ def _export(
     return path
 
 
-def _output_names(result: Any, given: inspect.BoundArguments) -> list[str] | None:
+def _output_names(module: Any, result: Any, given: inspect.BoundArguments) -> list[str] | None:
     """Return the names that a module gives its results: of a dictionary or a named tuple.
 
-    None leaves the names to the exporter, so where one is the name of an input.
+    None leaves the names to the exporter, so where one is the name of an input or a weight.
     """
     import torch
 
@@ -211,7 +211,8 @@ def _output_names(result: Any, given: inspect.BoundArguments) -> list[str] | Non
     names = list(fields)
     named = all(isinstance(name, str) and name for name in names)
     flat = all(isinstance(value, torch.Tensor) for value in fields.values())
-    return names if names and named and flat and given.arguments.keys().isdisjoint(names) else None
+    taken = {*given.arguments, *module.state_dict()}
+    return names if names and named and flat and taken.isdisjoint(names) else None
 
 
 def _write_dynamic(

@@ -32,9 +32,15 @@ LATEST_IR = re.compile(r"max supported IR version: (\d+)")
 
 
 class Reference(Protocol):
-    """Runs a model on arrays in the model's own shapes."""
+    """Runs a model on arrays in the model's own shapes.
+
+    Attributes:
+        name: for people.
+        resized: whether it runs at another size than the model declares.
+    """
 
     name: str
+    resized: bool
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the outputs by the graph's names."""
@@ -44,6 +50,7 @@ class NumpyReference:
     """The IR interpreter, in float64: independent of passes and kernels, not of the frontend."""
 
     name = "numpy"
+    resized = False  # every size is one of the graph
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -69,13 +76,14 @@ class OnnxReference:
         from .frontends.onnx.importing.cut import cut
         from .frontends.onnx.read.model import parse_model
 
+        self.resized = False
         part: ModelProto | None = None
         if request.inputs or request.outputs:
             part = cut(parse_model(model), request).model
         if request.sizes:
             whole = parse_model(model) if part is None else part
             if _resize(whole, model_shapes(graph.inputs)):
-                part = whole
+                part, self.resized = whole, True
         try:
             self.session = _session(model, part)
         except Exception as error:  # it has no type of its own for what can be mended here
@@ -103,7 +111,8 @@ def _resize(model: ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> bool:
     if replaced:  # the declared shapes of other values are no longer right
         del model.graph.value_info[:]
         for info in model.graph.output:
-            info.type.tensor_type.ClearField("shape")
+            if info.type.HasField("tensor_type"):
+                info.type.tensor_type.ClearField("shape")
     return replaced
 
 
@@ -145,10 +154,14 @@ class KerasReference:
         self.model = keras.models.load_model(
             model, compile=False, custom_objects=_keras_operations()
         )
+        self.resized = _resized(self.model, model_shapes(graph.inputs))
         if request.inputs or request.outputs:
-            self.model = _keras_part(self.model, graph, request)
-        elif _resized(self.model, model_shapes(graph.inputs)):  # it checks its inputs' sizes
-            self.model = _Replay(self.model, self.model.inputs, self.model.outputs)
+            self.model = _keras_part(self.model, graph, request, self.resized)
+        elif self.resized:
+            functional = getattr(self.model, "_functional", self.model)
+            self.model = _Replay(
+                self.model, self.model.inputs, self.model.outputs, functional._outputs_struct
+            )
         self.inputs = [i.name for i in graph.inputs]
         self.outputs = [o.name for o in graph.outputs]
 
@@ -167,7 +180,7 @@ class KerasReference:
         return dict(zip(self.outputs, arrays, strict=True))
 
 
-def _keras_part(model: Any, graph: Graph, request: Request) -> Any:
+def _keras_part(model: Any, graph: Graph, request: Request, resized: bool) -> Any:
     """Return the part of a Keras model that the graph was made of.
 
     Raises:
@@ -183,19 +196,33 @@ def _keras_part(model: Any, graph: Graph, request: Request) -> Any:
         for i in graph.inputs
     ]
     outputs = [_keras_result(model, name, True) for name in request.outputs] or model.outputs
-    return _Replay(model, inputs, outputs) if request.inputs else keras.Model(inputs, outputs)
+    if request.inputs or resized:
+        return _Replay(model, inputs, outputs)
+    return keras.Model(inputs, outputs)
 
 
 class _Replay:
-    """The calls of a Keras model between some tensors, which need not all be inputs."""
+    """The calls of a Keras model between some tensors, which need not all be inputs.
 
-    def __init__(self, model: Any, inputs: list[Any], outputs: list[Any]) -> None:
+    The model itself would check the sizes of its inputs against those that it declares.
+
+    Args:
+        model: a model of layers.
+        inputs: tensors of the model.
+        outputs: tensors of the model.
+        structure: what the outputs are given in; None: a list.
+    """
+
+    def __init__(
+        self, model: Any, inputs: list[Any], outputs: list[Any], structure: Any = None
+    ) -> None:
         levels = getattr(model, "_functional", model)._nodes_by_depth
         self.nodes = [node for depth in sorted(levels, reverse=True) for node in levels[depth]]
         self.inputs = inputs
         self.outputs = outputs
+        self.structure = structure
 
-    def __call__(self, given: Any, training: bool) -> list[Any]:
+    def __call__(self, given: Any, training: bool) -> Any:
         import keras
 
         values = dict(zip(map(id, self.inputs), keras.tree.flatten(given), strict=True))
@@ -206,7 +233,10 @@ class _Replay:
             args, kwargs = node.arguments.fill_in(values)
             results = keras.tree.flatten(node.operation(*args, **kwargs))
             values.update(zip(map(id, node.outputs), results, strict=True))
-        return [values[id(y)] for y in self.outputs]
+        results = [values[id(y)] for y in self.outputs]
+        if self.structure is None:
+            return results
+        return keras.tree.pack_sequence_as(self.structure, results)
 
 
 def _resized(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> bool:

@@ -53,6 +53,7 @@ class TensorFlowReference:
         if request.inputs:
             raise ValueError("it cannot start a model at other inputs (--inputs)")
         check_file(model)
+        self.resized = bool(request.sizes)  # a size that replaces a declared one fails here
         self._command = [named_python(), str(RUNNER), str(model.resolve()), *request.outputs]
         self._inputs = [i.name for i in graph.inputs]
         self._outputs = [o.name for o in graph.outputs]

@@ -146,27 +146,37 @@ def run(
     )
     with progress_bar() as progress:
         result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
-    quality = None
-    if original is not None and output is not None and result.pictures:
-        quality = _measured(result, input, output, original)
+    quality, wrong = None, dict[str, ShadergenError]()
+    if original is not None and output is not None:
+        quality, wrong = _measured(result, input, output, original)
+    if input.is_dir():  # the others are reported all the same
+        result = replace(result, errors={**result.errors, **wrong})
     if as_json:
         print_json(_json(result) | _quality_json(quality))
     else:
         _print(result, output)
     if output is not None:
         _compare(input, output, compare, original, quality, as_json)
+    if wrong and not input.is_dir():
+        raise wrong[str(input)]
     if result.errors:
-        raise failed(list(result.errors.values()), len(result.errors) + len(result.pictures))
+        raise failed(list(result.errors.values()), len({*result.errors, *result.pictures}))
 
 
-def _measured(result: Run, input: Path, output: Path, original: Path) -> Quality:
-    """Return the means over the pictures that did not fail."""
+def _measured(
+    result: Run, input: Path, output: Path, original: Path
+) -> tuple[Quality | None, dict[str, ShadergenError]]:
+    """Return the means over pictures that fit their originals, and what is wrong with others."""
     from ..pictures.quality import mean, measure
 
-    if not input.is_dir():
-        return measure(input, output, original)
-    names = [Path(path).name for path in result.pictures]
-    return mean([measure(input / name, output / name, original / name) for name in names])
+    found, wrong = [], {}
+    for path in result.pictures:
+        name = Path(path).name if input.is_dir() else ""
+        try:
+            found.append(measure(input / name, output / name, original / name))
+        except ShadergenError as error:
+            wrong[path] = error
+    return mean(found) if found else None, wrong
 
 
 def _quality_json(quality: Quality | None) -> dict[str, Any]:

@@ -48,11 +48,14 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
         text = "x".join(map(str, size))
         candidates = [shapes[name]] if name else list(shapes.values())
         if not any(fits_shape(size, shape) for shape in candidates):
+            images = [n for n, shape in shapes.items() if len(shape) == MAP_RANK]
+            named = f"name the input: --input-size {images[0]}={text}" if images else ""
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} does not fit the model",
                 where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
                 why=SETTABLE,
+                help=named if len(shapes) > 1 and not name else "",
             )
 
 
@@ -150,7 +153,9 @@ def _note_replaced(
     """Note it if the height and width of an image are not those that the model declares."""
     if all(declared[axis] in (None, resolved[axis]) for axis in image):
         return
-    own, now = ("x".join(str(shape[axis]) for axis in image) for shape in (declared, resolved))
+    own, now = (
+        "x".join(str(shape[axis] or "?") for axis in image) for shape in (declared, resolved)
+    )
     axes = f"height is axis {image[0]}, width axis {image[1]}" + ("" if told else f" ({ASSUMED})")
     request.resized[name] = (
         f"'{name}': {now} instead of the declared {own}; {axes}; numbers in the file that were "

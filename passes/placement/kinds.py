@@ -175,7 +175,7 @@ def statistics(graph: Graph) -> set[Value]:
         p = parts(node)
         tensors = [v for v in node.inputs if not isinstance(v, Constant)]
         nest = None if is_direct(node) else nest_of(p.kernel, *(v.type for v in p.operands))
-        derived = bool(tensors) and found.issuperset(tensors) and nest is not None
+        derived = bool(tensors) and found.issuperset(tensors)
         kernel = p.kernel.kernel if isinstance(p.kernel, IndexMapped) else p.kernel
         if isinstance(kernel, OnlineStatistics) or (derived and nest and not nest.loops):
             found.update(node.results)

@@ -354,8 +354,9 @@ def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:
         source = asked(gl.glGetTexParameteriv, target, swizzle)
         return not ask(f"{color}_SIZE") and source == getattr(gl, f"GL_{color}")
 
-    # A missing alpha reads as 1, as that of an opaque picture.
-    wanted = texture.channels if texture.is_planes else 1
+    # A missing alpha reads as 1, as that of an opaque picture. Luminance has no red, and reads as
+    # three equal components.
+    wanted = texture.channels if texture.is_planes and ask("RED_SIZE") else 1
     green, blue = lacks("GREEN"), lacks("BLUE")
     if (wanted > 1 and green) or (wanted > 2 and blue):
         components = "one component" if green else "two components"

@@ -162,22 +162,32 @@ export class PictureNetwork {
   }
 
   async #run(picture, canvas, options) {
-    const { onTile, signal } = options;
-    signal?.throwIfAborted();
+    options.signal?.throwIfAborted();
     const plan = this.plan(...sizeOf(picture));
+    const moves = (picture.videoWidth || picture.getContext) && plan.rows.length * plan.columns.length > 1;
+    if (!moves && picture !== canvas) return this.#runStill(picture, canvas, plan, options);
+    // All tiles are of one frame, and the result may go to the picture's own canvas.
+    const still = await createImageBitmap(picture, { premultiplyAlpha: "none" });
+    try {
+      return await this.#runStill(still, canvas, plan, { alpha: !picture.videoWidth, ...options });
+    } finally {
+      still.close();
+    }
+  }
+
+  async #runStill(picture, canvas, plan, options) {
+    const { onTile, signal } = options;
     const { columns, rows, frame, result, build } = plan;
     const context = contextFor(canvas, result);
     await this.runner.resize(build.values);
     const all = rows.length * columns.length;
-    const isVideo = picture.videoWidth && all > 1; // all tiles are of one frame
-    const source = isVideo ? await createImageBitmap(picture) : picture;
     let done = 0;
     for (const row of rows) {
       for (const column of columns) {
-        const tile = await crop(source, column.at, row.at, ...frame);
         signal?.throwIfAborted();
+        const tile = await crop(picture, column.at, row.at, ...frame);
         this.runner.run(tile);
-        if (tile !== source) tile.close?.();
+        if (tile !== picture) tile.close?.();
         await this.drawTile(context, plan, column, row, options);
         if (onTile || all > 1) await this.wait();
         if (all > 1) await nextTask();
@@ -210,6 +220,7 @@ export class PictureNetwork {
     context.imageSmoothingQuality = "high";
     context.drawImage(drawn, 0, 0, ...result);
     context.globalCompositeOperation = "source-over";
+    if (drawn !== picture) drawn.close();
   }
 
   /** Wait until the GPU has done what it was given. */

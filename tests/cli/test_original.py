@@ -122,3 +122,9 @@ def test_run_prints_how_near_the_result_is(shadergen: Any, tmp_path: Path) -> No
     assert f"PSNR on luma against {wanted}, mean of 2 pictures" in ran.out
     data = shadergen("run", build, low, "-o", out, "--original", high, "--json").json
     assert data["psnr"] == {"bicubic": found.plain, "network": found.network}
+
+    saved(tmp_path / "high" / "b.png", noise(16, 48, 3))
+    ran = shadergen("run", build, source, "-o", made, "--original", wanted)
+    assert ran.code == 2
+    assert "is no original of" in ran.err
+    assert f"  network  {found.network:.2f} dB" in ran.out

@@ -186,6 +186,14 @@ def test_keras_computes_a_model_at_another_size_than_it_declares(shadergen, tmp_
     ran = shadergen("verify", tmp_path / "u.keras", "--input-size", "12x20", "--reference", "keras")
     assert ran.code == 0, ran.err
     assert "1x12x20x3" in ran.out
+    named = {"z": keras.layers.Conv2D(2, 1)(both), "a": keras.layers.Conv2D(3, 1)(small)}
+    keras.Model(x, named).save(tmp_path / "n.keras")
+    for outputs in ((), ("--outputs", "concatenate")):
+        ran = shadergen(
+            *("verify", tmp_path / "n.keras", "--input-size", "12x20", "--reference", "keras"),
+            *outputs,
+        )
+        assert ran.code == 0, ran.err
     keras.Model(x, keras.layers.Dense(2)(keras.layers.Flatten()(x))).save(tmp_path / "d.keras")
     ran = shadergen("verify", tmp_path / "d.keras", "--input-size", "12x20")
     assert ran.code == 2
@@ -223,3 +231,36 @@ def test_run_says_when_a_result_is_no_picture(shadergen, picture, tmp_path):
     ran = shadergen("run", tmp_path / "b", picture, "-o", tmp_path / "y.png")
     assert ran.code == 0
     assert "of the values lie far outside 0..1 (0 to 255) and are clipped" in ran.out
+
+
+def test_onnxruntime_computes_a_part_at_another_size_than_declared(shadergen, tmp_path):
+    x = {"x": np.zeros((1, 3, 8, 8), np.float32)}
+    nodes = [node("Relu", "x", outputs=("a",)), node("Neg", "a", outputs=("y",))]
+    path = write(tmp_path, typed_model(nodes, {}, x, {"y": np.float32}, opset=17))
+    ran = shadergen(
+        *("verify", path, "--input-size", "12x20", "--outputs", "a"),
+        *("--reference", "onnxruntime"),
+    )
+    assert ran.code == 0, ran.err
+
+
+def test_inputs_that_no_reference_takes_are_refused_at_every_size(shadergen, tmp_path):
+    x = {"x": np.zeros((1, 3, 8, 8), np.float32), "i": np.zeros(1, np.int64)}
+    path = write(
+        tmp_path,
+        typed_model([node("Gather", "x", "i", axis=1)], {}, x, {"y": np.float32}, opset=17),
+    )
+    arrays = {"x": np.zeros((1, 3, 12, 12), np.float32), "i": np.int64([7])}
+    np.savez(tmp_path / "in.npz", **arrays)
+    ran = shadergen("verify", path, "--input-size", "x=12x12", "--input", tmp_path / "in.npz")
+    assert ran.code == 2
+    assert ran.err.startswith("error[SG0702]")
+
+
+def test_a_size_without_a_name_says_which_input_it_may_be(shadergen, tmp_path):
+    x = {"x": np.zeros((1, 3, 8, 8), np.float32), "k": np.zeros(1, np.float32)}
+    path = write(tmp_path, typed_model([node("Mul", "x", "k")], {}, x, {"y": np.float32}, opset=17))
+    ran = shadergen("verify", path, "--input-size", "12x12")
+    assert ran.code == 2
+    assert "name the input: --input-size x=12x12" in ran.err
+    assert shadergen("verify", path, "--input-size", "x=12x12").code == 0

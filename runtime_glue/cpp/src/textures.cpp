@@ -171,9 +171,9 @@ void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string&
         tell(wrong, "texture {} has an integer format, but the shaders use floats", {name});
     else if (ask(gl::TEXTURE_DEPTH_TYPE) || ask(gl::TEXTURE_STENCIL_SIZE))
         tell(wrong, "texture {} has a depth or stencil format", {name});
-    else if (texture.is_planes) {
+    else if (texture.is_planes && ask(gl::TEXTURE_RED_SIZE)) {
         // A missing component reads as 0, or as what the swizzle names; alpha reads as 1, as that of
-        // an opaque picture.
+        // an opaque picture. Luminance has no red, and reads as three equal components.
         const auto lacks = [&](Enum size, Enum swizzle, Enum own) {
             Int source = 0;
             gl.GetTexParameteriv(target_of(texture), swizzle, &source);

@@ -187,6 +187,8 @@ def test_a_group_norm_can_be_read_at_a_larger_size(tmp_path: Path, result: Any) 
         (MAP, (1, 4, 30), MAP),  # 6 channels do not divide into 4 groups
         (MAP, (1, G, -1), (1, 6, 5, 4)),  # another shape
         (MAP, (1, G, -1), (1, 3, 8, 5)),
+        ((1, 4, 8, 8), (0, G, -1), (0, 0, -1, 8)),  # 0 is the number of groups, not of channels
+        ((1, 4, 8), (0, G, -1), (0, 0, -1)),
     ],
 )
 def test_what_only_resembles_a_group_norm_keeps_its_steps(

@@ -79,6 +79,17 @@ export async function whole(url, picture) {
   return contentOf(canvas);
 }
 
+/** Return what a run to the picture's own canvas gives, and one to another canvas. */
+export function inPlace(url, picture) {
+  return using(url, async (network) => {
+    const { canvas } = await forms(picture);
+    const other = made();
+    await network.run(canvas, other);
+    await network.run(canvas, canvas);
+    return [canvas, other].map(contentOf);
+  });
+}
+
 /** Return what two runs give, the second of which is started while the first goes on. */
 export function together(url, ...pictures) {
   return using(url, async (network) => {

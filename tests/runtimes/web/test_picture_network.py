@@ -139,6 +139,17 @@ def test_alpha_is_kept(page: Any, api: str, name: str) -> None:
         assert (np.abs(values[..., :3] - image[..., :3] / 2) <= 1 + 3 * lost).all(), form
 
 
+@pytest.mark.parametrize(("name", "picture"), [("blurred", "large"), ("dynamic", "small")])
+def test_the_result_may_go_to_the_canvas_of_the_picture(
+    page: Any, api: str, name: str, picture: str
+) -> None:
+    """In tiles that overlap, and where the canvas grows."""
+    in_place, apart = ask(
+        page, "t.inPlace(...a)", f"/builds/{api}/{name}", f"/pictures/{picture}.png"
+    )
+    assert np.abs(content(in_place) - content(apart)).max() <= 1
+
+
 def test_a_second_run_waits_for_the_first(page: Any, api: str) -> None:
     files = [f"/pictures/{name}.png" for name in ("large", "small")]
     found = ask(page, "t.together(...a)", f"/builds/{api}/blurred", *files)

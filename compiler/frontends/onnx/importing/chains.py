@@ -164,7 +164,10 @@ def _size_of_group(shape: Sequence[int | None], groups: int) -> int | None:
 
 
 def _restores(last: NodeProto, source: str, shape: Sequence[int | None], model: Model) -> bool:
-    """Whether a Reshape gives the shape of a source, by numbers or by its Shape."""
+    """Whether a Reshape gives the shape of a source, by numbers or by its Shape.
+
+    A 0 is the size of the joined groups: only their batch is that of the source.
+    """
     for node in model.body.nodes:
         if _is(node, "Shape") and list(node.output) == list(last.input[1:]):
             return list(node.input) == [source] and not node.attribute
@@ -174,8 +177,8 @@ def _restores(last: NodeProto, source: str, shape: Sequence[int | None], model: 
         len(sizes) == len(shape)
         and free <= 1
         and all(
-            size in (own, -1) or (size == 0 and not _allows_zero(last))
-            for size, own in zip(sizes, shape, strict=True)
+            size in (own, -1) or (size == axis == 0 and not _allows_zero(last))
+            for axis, (size, own) in enumerate(zip(sizes, shape, strict=True))
         )
     )
 
