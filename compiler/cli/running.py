@@ -55,14 +55,13 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
     "--compare",
     type=click.Path(path_type=Path),
     metavar="PICTURE",
-    help="Also write the picture and its result side by side, with labels.",
+    help="Also write the picture and its result side by side.",
 )
 @click.option(
     "--original",
     type=click.Path(path_type=Path),
     metavar="PICTURE",
-    help="Print the PSNR of the result against this picture, beside that of bicubic interpolation. "
-    "For a folder of pictures, a folder with pictures of the same names.",
+    help="Print the PSNR of the result against this picture (or folder).",
 )
 @click.option(
     "--labels",

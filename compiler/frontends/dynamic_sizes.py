@@ -87,6 +87,11 @@ class DynamicInputs:
         return dimension(environment, "height"), dimension(environment, "width")
 
     @property
+    def is_declared(self) -> bool:
+        """Whether builds begin with the sizes that models declare."""
+        return self._default is None
+
+    @property
     def images(self) -> list[str]:
         """The names of the inputs that are dynamic."""
         return [name for names in self._dynamic.values() for name in names]

@@ -97,6 +97,8 @@ def resolve_shape(
     wanted = request.sizes.get(name)
     if wanted is None and ((alone and image) or any(s is None for s in shape[1:])):
         wanted = request.sizes.get("")
+    if wanted is None and any(s is None for s in shape[1:]):
+        wanted = request.open_size
     declared = " x ".join("?" if s is None else str(s) for s in shape)
     where = f"input '{name}' of shape {declared}"
     option = request.option(name)
