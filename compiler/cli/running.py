@@ -122,7 +122,7 @@ def run(
     from ..running import run_file
 
     if compare is not None:
-        check_comparison(input, output, compare)
+        check_comparison(input, output, compare, original)
     if original is not None:
         check_originals(input, output, original)
     if is_user_shader(build):

@@ -15,7 +15,7 @@ from .results import Range, best_classes, check_labels, pixel_values
 from .writing import DEEP, check_format, open_writer, write_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -217,6 +217,26 @@ def write_pixels(output: Path, pixels: NDArray[Any], bits: int, metadata: Metada
             writer.close()
     except (OSError, ValueError) as error:
         raise write_error(output, error) from None
+
+
+def require_pictures(option: str, paths: Mapping[str, Path]) -> None:
+    """Refuse, before the work, what is not named as a picture file.
+
+    Args:
+        option: that needs pictures.
+        paths: by what people call them.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    for what, path in paths.items():
+        if path.is_dir() or path.suffix.lower() not in SUFFIXES:
+            raise ShadergenError(
+                "SG0301",
+                f"with {option}, {what} must be a picture",
+                why=f"it is '{path}'",
+                supported=", ".join(SUFFIXES),
+            )
 
 
 def pictures_in(folder: Path) -> tuple[list[Path], int]:

@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import ShadergenError, count, few
 from ...records import dataclass
 from .. import extras
-from .files import pictures_in
+from .files import pictures_in, require_pictures
 from .picture import as_integers
-from .reading import SUFFIXES, from_pillow, read_picture
+from .reading import from_pillow, read_picture
 from .writing import to_pillow
 
 if TYPE_CHECKING:
@@ -58,10 +58,17 @@ def check_originals(source: Path, result: Path | None, original: Path) -> None:
         original: a picture, or a folder with a picture of the same name for each one in ``source``.
 
     Raises:
-        ShadergenError: SG0101, SG0301.
+        ShadergenError: SG0101, SG0301, SG0501.
     """
     if result is None:
         raise ShadergenError("SG0301", "--original also needs -o with a file for the result")
+    if result.exists() and original.exists() and result.samefile(original):
+        raise ShadergenError(
+            "SG0501",
+            f"'{result}' is the original",
+            why="the result would replace it",
+            help="name another file or folder with -o",
+        )
     if source.is_dir():
         if not original.is_dir():
             raise ShadergenError(
@@ -79,14 +86,8 @@ def check_originals(source: Path, result: Path | None, original: Path) -> None:
                 help=f"each picture in '{source}' needs an original of the same name",
             )
         return
-    for path, what in ((source, "INPUT"), (result, "the result of -o"), (original, "the original")):
-        if path.is_dir() or path.suffix.lower() not in SUFFIXES:
-            raise ShadergenError(
-                "SG0301",
-                f"with --original, {what} must be a picture",
-                why=f"it is '{path}'",
-                supported=", ".join(SUFFIXES),
-            )
+    named = {"INPUT": source, "the result of -o": result, "the original": original}
+    require_pictures("--original", named)
     if not original.exists():
         raise ShadergenError("SG0101", f"cannot read '{original}'", why=os.strerror(errno.ENOENT))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ShadergenError
 from .. import extras
-from .files import write_pixels
+from .files import require_pictures, write_pixels
 from .picture import as_integers
 from .reading import SUFFIXES, read_picture
 from .writing import to_pillow
@@ -51,27 +51,23 @@ def details(images: Mapping[str, Any], box: tuple[int, int, int, int], zoom: int
     return in_a_row({name: _enlarged(image.crop(box), zoom) for name, image in images.items()})
 
 
-def check_comparison(source: Path, result: Path | None, output: Path) -> None:
+def check_comparison(
+    source: Path, result: Path | None, output: Path, original: Path | None = None
+) -> None:
     """Find out before the work whether a picture and its result can be shown side by side.
 
     Args:
         source: of the run.
         result: of the run.
         output: to write both to.
+        original: what the result should equal.
 
     Raises:
         ShadergenError: SG0301, SG0501, SG0605.
     """
     if result is None:
         raise ShadergenError("SG0301", "--compare also needs -o with a file for the result")
-    for path, what in ((source, "INPUT"), (result, "the result of -o")):
-        if path.is_dir() or path.suffix.lower() not in SUFFIXES:
-            raise ShadergenError(
-                "SG0301",
-                f"with --compare, {what} must be a picture",
-                why=f"it is '{path}'",
-                supported=", ".join(SUFFIXES),
-            )
+    require_pictures("--compare", {"INPUT": source, "the result of -o": result})
     if output.suffix.lower() not in SUFFIXES:
         raise ShadergenError(
             "SG0605",
@@ -80,10 +76,10 @@ def check_comparison(source: Path, result: Path | None, output: Path) -> None:
         )
     if not output.absolute().parent.is_dir():
         raise ShadergenError("SG0501", f"'{output.parent}' is not a folder")
-    if output.absolute() in (source.absolute(), result.absolute()):
+    if output.absolute() in [p.absolute() for p in (source, result, original) if p]:
         raise ShadergenError(
             "SG0501",
-            f"--compare names '{output}', which is the input or the result",
+            f"--compare names '{output}', which is the input, the result or the original",
             help="name another file with --compare",
         )
 

@@ -107,3 +107,9 @@ def test_run_writes_the_comparison_beside_the_result(shadergen: Any, tmp_path: P
     assert (np.asarray(Image.open(sheet))[LABEL:, -48 * zoom :] == result).all()
     refused = shadergen("run", build, picture, "-o", out, "--compare", picture)
     assert (refused.code, refused.out) == (2, "")
+
+
+def test_a_comparison_does_not_replace_the_original(tmp_path: Path) -> None:
+    original = saved(tmp_path / "original.png", (4, 4), "red")
+    with pytest.raises(ShadergenError, match="the input, the result or the original"):
+        check_comparison(tmp_path / "a.png", tmp_path / "b.png", original, original)

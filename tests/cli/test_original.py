@@ -80,6 +80,8 @@ def test_several_pictures_count_equally(tmp_path: Path) -> None:
         ("a.png", "out.npz", "a.png", "the result of -o must be a picture"),
         ("a.png", "b.png", "b.npy", "the original must be a picture"),
         ("a.png", "b.png", "none.png", "cannot read "),
+        ("low/one.png", "a.png", "a.png", "a.png' is the original"),
+        ("low", "high", "high", "high' is the original"),
         ("low", "out", "a.png", "which is not a folder"),
         ("low", "out", "high", "lacks 1 original"),
     ],
