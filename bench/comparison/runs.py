@@ -99,9 +99,10 @@ def mean_of(runs: Sequence[Recorded]) -> float:
 
 
 def as_section(runs: Sequence[Recorded]) -> str:
-    """Return the part of the page that is about all runs."""
+    """Return the part of the page that is about all runs; those in parentheses do not count."""
     least = smallest(runs)
-    head = ["network", "smallest", "largest", *(f"run {k + 1}" for k in range(len(runs)))]
+    names = [f"(run {k})" if run.superseded else f"run {k}" for k, run in enumerate(runs, 1)]
+    head = ["network", "smallest", "largest", *names]
     rows = list(_rows(runs, least))
     lines = [
         f"{k}. "

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 NO_SIZE = "SG0204"  # the error of a model that leaves a size open
-SETTABLE = "only the height and width of images can be set, and sizes that the model leaves dynamic"
+SETTABLE = "only the height and width of images and sizes that the model leaves dynamic can be set"
 
 
 def model_shapes(inputs: Iterable[Input]) -> dict[str, tuple[int, ...]]:

@@ -108,6 +108,6 @@ class ValueNeededError(ShadergenError):
         super().__init__(
             code,
             what,
-            why=why or (f"the values are computed from {word} {names}" if inputs else ""),
+            why=why or (f"computed from {word} {names}" if inputs else ""),
             help=f"if {constant}, compile with {examples}" if few else "",
         )

@@ -106,7 +106,7 @@ def measure(source: Path, result: Path, original: Path) -> Quality:
             "SG0605",
             f"'{original}' is no original of '{result}'",
             why=f"the result has {here} pixels, the original {there}",
-            help="name the picture that the result should equal with --original",
+            help="with --original, name the picture that the result should equal",
         )
     resized = before.size != wanted.size
     if resized:

@@ -160,7 +160,7 @@ def check_single_stage(text: str) -> None:
     stages = dict.fromkeys(block.get("HOOK", "nothing") for block in _blocks(text))
     if len(stages) > 1:
         raise refusal(
-            f"its passes replace {' and '.join(stages)}, of which a picture has only one",
+            f"its passes replace {' and '.join(stages)}; a picture has only one of these stages",
             "run the networks one after the other, or on a video",
         )
 

@@ -224,7 +224,7 @@ class Reduce(Op):
 
 @dataclass(frozen=True)
 class PartialReduce(Op):
-    """Reduce interleaved parts of one axis, ``blocks`` in number: a stage of a long Reduce.
+    """Divide one axis into ``blocks`` interleaved parts and reduce each: a stage of a long Reduce.
 
     y[.., j, ..] = the reduction of e[.., j + k*blocks, ..] over all k inside the axis; "mean" is
     the sum times blocks / size, so that the mean over j is the mean of all elements.

@@ -221,7 +221,7 @@ def test_run_says_why_a_file_is_no_user_shader(shadergen, tmp_path, gray, monkey
         "void main() {}": "it has no passes",
         "//!HOOK NOWHERE\n": "its hook is NOWHERE",
         "//!HOOK\n": "its hook is nothing",
-        "//!HOOK MAIN\n//!HOOK LUMA\n": "replace MAIN and LUMA, of which a picture has only one",
+        "//!HOOK MAIN\n//!HOOK LUMA\n": "replace MAIN and LUMA; a picture has only one",
         "//!HOOK LUMA\n//!WIDTH nan\n": "its result has no size",
         "//!HOOK LUMA\n//!WIDTH HOOKED.w 0 *\n": "its result has no size",
         "//!HOOK LUMA\n//!WIDTH other.w\n": "its sizes and conditions cannot be computed",

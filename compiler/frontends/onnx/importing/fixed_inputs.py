@@ -38,7 +38,7 @@ def fixed_input(info: ValueInfoProto, given: ArrayLike) -> Known:
         named = kind.removesuffix("_type")
         if kind == "tensor_type":
             named = type_name(tensor.elem_type)
-        raise ShadergenError("SG0206", f"{where} of type {named} cannot be set by --input-value")
+        raise ShadergenError("SG0206", f"{where} of type {named} cannot be a constant")
     given = np.asarray(given)
     with np.errstate(all="ignore"):
         array = given.astype(dtype)

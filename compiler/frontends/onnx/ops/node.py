@@ -279,7 +279,7 @@ class OnnxNode:
             if is_computed_from_sizes(item):
                 role = role.removeprefix("the ")
                 raise DynamicDimensionError(f"{self.op} with {role} computed from sizes")
-            what = f"{role} of {self.op} must be known at compile time"
+            what = f"{role} given to {self.op} must be known at compile time"
             raise ValueNeededError(what, inputs_behind(item))
         return item.array
 

@@ -78,7 +78,7 @@ DOMAINS: dict[str, dict[str, Handler]] = {
 
 # Operators whose results have a shape that depends on data.
 DATA_DEPENDENT: dict[str, str] = {
-    "ConstantOfShape": "the shape of the result is an operand",
+    "ConstantOfShape": "the operand is the shape of the result",
     "NonMaxSuppression": "the number of boxes depends on their scores",
     "NonZero": "the number of nonzero elements depends on the data",
     "Range": "the length depends on the operands",

@@ -37,7 +37,8 @@ def refuse_discontinuities(result: Item | None) -> None:
     if all(map(is_computed_from_sizes, operands)) and any(map(_is_rounded, operands)):
         raise DynamicDimensionError(
             "rounding or comparing coordinates computed from dynamic sizes",
-            why="float division of sizes is inexact; rounding or comparing could change the result",
+            why="float division of sizes is inexact: a small error could change what rounding or "
+            "comparing gives",
         )
 
 
