@@ -160,6 +160,6 @@ class WeightFile:
             raise ShadergenError(
                 "SG0505",
                 f"cannot copy the weights to '{path}'",
-                why=f"the {path.name} that an earlier save of this build wrote was changed",
+                why=f"an earlier save of this build wrote a {path.name}, which was changed since",
                 help="compile the model again",
             )

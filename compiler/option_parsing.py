@@ -97,8 +97,8 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
                 f"--input-size {text} is not a size",
                 supported="HxW; the whole shape; NAME=HxW,NAME=HxW for several inputs; dynamic or "
                 "dynamic:HxW, without a name",
-                help="use dynamic without a name: then the first image input and all image inputs of "
-                "the same declared size become dynamic\nor give one input a fixed size: name=HxW"
+                help="use dynamic without a name: then the first image input and all image inputs "
+                "of the same declared size become dynamic\nor give one input a fixed size: name=HxW"
                 if is_dynamic
                 else "for example --input-size 360x640",
             )

@@ -50,7 +50,7 @@ CALIBRATED = "mediump, by calibration"
 TOO_SMALL = "too small for 16 bits"
 UNPROVEN = "mediump, sums may overflow"
 TOO_INEXACT = "too inexact in 16 bits"
-STATISTICS = "a layer is normalised by its result"
+STATISTICS = "another layer is normalised by this result"
 STEP = "choose precision"
 
 

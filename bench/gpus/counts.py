@@ -130,7 +130,8 @@ def _numbers(gpu: Gpu, shader: Shader, answers: dict[str, Answer]) -> Numbers:
 
 
 def _units(gpu: Gpu, shader: Shader, numbers: Numbers) -> Units:
-    units = gpu.rates(numbers)
+    rates = gpu.half_rates if shader.half and gpu.half_rates else gpu.rates
+    units = rates(numbers)
     if numbers.get("loops"):
         return units
     if gpu.early_return != 1 and shader.stage == "compute" and "return;" in shader.source:

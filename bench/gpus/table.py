@@ -46,6 +46,8 @@ class Gpu:
         own_mesa: whether the driver is the one that setup.sh builds, rather than the system's.
         draws: whether a draw follows. Drivers may compile once more for the formats in use.
         half_rate: multiply-adds of 16 bits in a cycle.
+        half_rates: replaces ``rates`` for 16-bit shaders, if the driver's numbers do not show which
+            instructions take less time in 16 bits.
         registers: the driver's name for the registers that a shader takes, or for what divides the
             64 registers of a Mali.
         variant: chooses, of the variants that the driver compiled, the one that runs.
@@ -64,6 +66,7 @@ class Gpu:
     own_mesa: bool = True
     draws: bool = True
     half_rate: int = 1
+    half_rates: Rates | None = None
     registers: str = ""
     variant: Callable[[Sequence[Numbers]], Numbers] = lambda variants: variants[-1]
     early_return: float = 1.0
@@ -112,6 +115,14 @@ def _valhall(n: Numbers) -> Units:
 
 def _adreno(n: Numbers) -> Units:
     return {"issue": n["inst"], "tex": n["cat5"] * 4}  # four lanes share a texture address unit
+
+
+def _adreno_half(n: Numbers) -> Units:
+    """Count a multiply-add (category 3 of the driver) as half a cycle.
+
+    Databases of GPUs list twice the rate of 32-bit arithmetic for 16 bits, from Adreno 5xx on.
+    """
+    return {**_adreno(n), "issue": n["inst"] - n["cat3"] / 2}
 
 
 def _adreno_variant(variants: Sequence[Numbers]) -> Numbers:
@@ -180,6 +191,8 @@ def _qualcomm(number: int, family: str) -> Gpu:
         "freedreno",
         environment=settings,
         draws=False,
+        half_rate=2,
+        half_rates=_adreno_half,
         registers="full",
         variant=_adreno_variant,
     )

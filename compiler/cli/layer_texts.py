@@ -148,8 +148,8 @@ def _causes(found: Bisection) -> list[str]:
             value = f", first at value '{graph.layer}'" * bool(graph.layer)
             lines.append(f"the imported graph differs from the reference{value}")
             lines.append(
-                "  either shadergen misreads the model, or the reference is less exact than shadergen's "
-                "interpreter, which computes in 64-bit floats"
+                "  either shadergen misreads the model, or the reference is less exact than "
+                "shadergen's interpreter, which computes in 64-bit floats"
             )
         else:
             lines.append(f"the compiler's pass {graph.step} makes the graph wrong{about}")

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 NO_SIZE = "SG0204"  # the error of a model that leaves a size open
-SETTABLE = "only the height and width of images and sizes that the model leaves dynamic can be set"
+SETTABLE = (
+    "two kinds of sizes can be set: the height and width of images, and sizes that the model "
+    "leaves dynamic"
+)
 
 
 def model_shapes(inputs: Iterable[Input]) -> dict[str, tuple[int, ...]]:

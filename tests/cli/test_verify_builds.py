@@ -206,7 +206,7 @@ def test_only_height_and_width_of_a_declared_shape_can_be_replaced(shadergen, tm
         ran = shadergen(command[0], model, *command[1:], "--input-size", "1x4x16x16")
         assert ran.code == 2
         assert "--input-size gives 4 for an axis of size 3" in ran.err
-        assert "only the height and width of images" in ran.err
+        assert "two kinds of sizes can be set: the height and width" in ran.err
 
 
 def test_long_work_prints_its_steps_where_stderr_is_no_terminal(capsys, monkeypatch):

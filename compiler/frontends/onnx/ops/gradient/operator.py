@@ -42,7 +42,7 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
                 "SG0202",
                 f"input {index} of Gradient must be '{name}', as in attribute "
                 f"{'xs' if index < len(xs) else 'zs'}",
-                why=f"the gradient is computed at the value that '{name}' has in the graph, not at another",
+                why=f"the gradient is computed at the value that '{name}' has in the graph",
                 help=f"connect '{name}' to input {index} of Gradient",
             )
     if y.type.size != 1:
