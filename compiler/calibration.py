@@ -11,18 +11,21 @@ that a folder of many pictures takes no memory.
 from __future__ import annotations
 
 from collections import Counter
+from operator import lt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ShadergenError, did_you_mean, few
+from ..ir.dimensions import is_dynamic, with_hints
+from ..passes.at_size import at_size
 from ..passes.choose_precision import CALIBRATED
-from ..passes.placement.calibration import rounding_errors, widened
+from ..passes.placement.calibration import middle, rounding_errors, widened
 from ..passes.placement.ranges import Interval
 from ..records import dataclass, replace
 from .arrays import ARRAYS, named, read_arrays
 from .frontends.input_shapes import model_shapes
-from .pictures.picture import to_array
+from .pictures.picture import axes_of, to_array
 from .pictures.reading import SUFFIXES as PICTURES
 from .pictures.reading import read_picture
 
@@ -57,7 +60,11 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Samples:
-    """Files that each hold all inputs of a model (under the name ""), or one each."""
+    """Files that each hold all inputs of a model (under the name ""), or one each.
+
+    Of an input with dynamic dimensions, a file may be larger than the default size: the middle
+    counts.
+    """
 
     inputs: tuple[Input, ...]
     files: tuple[Mapping[str, Path], ...]
@@ -176,20 +183,35 @@ def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
             "of pictures for each input, with the input's name",
         )
     (i,) = inputs
-    picture = read_picture(path)
-    return {i.name: to_array(picture, shapes[i.name], i.port.axes, i.name)}
+    picture, shape = read_picture(path), shapes[i.name]
+    if any(map(is_dynamic, shape)):
+        axes = axes_of(with_hints(shape), i.port.axes, i.name)
+        sides = {axes.row: picture.size[0], axes.column: picture.size[1]}
+        shape = tuple(sides.get(axis, size) for axis, size in enumerate(shape))
+    return {i.name: to_array(picture, shape, i.port.axes, i.name)}
 
 
 def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
-    """Return an array as an input takes it.
+    """Return an array as an input takes it; along dynamic dimensions, its middle.
 
     Raises:
         ShadergenError: SG0605 for another shape, for numbers that the input cannot hold.
     """
     (shape,) = model_shapes((i,)).values()
     what = f"input '{i.name}'"
-    if array.shape != shape:
-        raise ShadergenError("SG0605", f"{what} needs shape {shape}, the array has {array.shape}")
+    default = with_hints(shape)
+    if array.ndim == len(shape) and any(map(is_dynamic, shape)):
+        if any(map(lt, array.shape, default)):
+            raise ShadergenError(
+                "SG0605",
+                f"{what} has shape {array.shape}, smaller than the initial size {default}",
+                help="calibrate with larger samples, or compile with a smaller initial size: "
+                "--input-size dynamic:HxW",
+            )
+        pairs = zip(shape, array.shape, default, strict=True)
+        array = middle(array, tuple(d if is_dynamic(s) else have for s, have, d in pairs))
+    if array.shape != default:
+        raise ShadergenError("SG0605", f"{what} needs shape {default}, the array has {array.shape}")
     if i.port.encoding == "unorm8" and array.dtype == np.uint8:
         image: NDArray[Any] = array.astype(np.float32) / np.float32(255)
         return image
@@ -248,5 +270,5 @@ def calibrated_layers(decisions: Iterable[Decision]) -> tuple[str, ...]:
 
 def calibration(graph: Graph, samples: Samples, decisions: Iterable[Decision]) -> Calibration:
     """Return what came of calibrating a graph that is compiled."""
-    errors = rounding_errors(graph, samples)
+    errors = rounding_errors(at_size(graph), samples)
     return Calibration(len(samples), calibrated_layers(decisions), errors)

@@ -284,7 +284,7 @@ def compile_file(
         for cache in KEPT if options.dynamic is not None else ():
             cache.cache_clear()
     notes = (*known.notes(), *read, *fixed_notes(files.schedule))
-    notes += compiled_notes(graph, context.target, decisions)
+    notes += compiled_notes(graph, context)
     for chosen in seen.values():
         assert options.tuning is not None
         times, path = context.measured, options.tuning

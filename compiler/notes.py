@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import few
-from ..ir.types import MAP_RANK
+from ..errors import count, few
+from ..ir.types import LANES, MAP_RANK
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
 from ..passes.choose_precision import STEP as CHOOSE_PRECISION
 from ..passes.choose_precision import UNPROVEN
@@ -18,23 +18,32 @@ from ..passes.kernel_ops import (
     WinogradTiles,
     parts,
 )
+from ..passes.placement.kinds import is_direct
+from ..passes.placement.summation import sum_terms
 from ..passes.placement.target import TILES_OF
 from ..passes.predict_error import STEP as ESTIMATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ..ir.graph import Graph, Value
     from ..passes.placement.target import Target
-    from ..passes.rule import Decision
+    from ..passes.rule import Context, Decision
 
 
-def compiled_notes(graph: Graph, target: Target, decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Return the notes about a compiled graph."""
+def compiled_notes(graph: Graph, context: Context) -> tuple[str, ...]:
+    """Return the notes about a compiled graph.
+
+    Args:
+        graph: as compiled.
+        context: that the passes had.
+    """
+    target, decisions = context.target, tuple(context.decisions)
     return (
         *_packing_notes(graph, decisions),
         *_idle_notes(graph, target, decisions),
         *_precision_notes(target, decisions),
+        *_calibration_notes(graph, context),
     )
 
 
@@ -53,6 +62,19 @@ def _precision_notes(target: Target, decisions: Iterable[Decision]) -> Iterable[
         yield (
             f"16-bit sums may overflow to infinity in {layers}, for inputs from {low:g} to "
             f"{high:g}; {smaller}use --precision auto, which computes such layers in 32 bits"
+        )
+
+
+def _calibration_notes(graph: Graph, context: Context) -> Iterable[str]:
+    """Return advice to calibrate if that may allow convolutions longer sums in 16 bits."""
+    if context.target.precision != "auto" or context.samples:
+        return
+    short = sum(is_direct(n) and 1 < n.choice.partial_terms < sum_terms(n) for n in graph.nodes)
+    if short:
+        yield (
+            f"{count(short, 'convolution')} of 16 bits {'add' if short > 1 else 'adds'} up only "
+            f"{LANES} products at a time; longer sums are faster: measure their errors on typical "
+            "inputs with --calibrate DIR"
         )
 
 

@@ -13,7 +13,6 @@ from ..backends.devices import DEFAULT_DEVICE, device
 from ..backends.devices.profile import user_shader_limits
 from ..backends.user_shader.hooks import UPSCALE_FROM
 from ..errors import ShadergenError, did_you_mean
-from ..ir.dimensions import DynamicDimensionError
 from ..passes.placement.costs import of_user_shaders
 from ..passes.placement.target import Target
 from ..records import dataclass
@@ -145,8 +144,7 @@ class Options:
         """Check the options against their allowed values and return the target.
 
         Raises:
-            ShadergenError: SG0301 naming the option, its value and the allowed values; SG0207 for
-                calibration at dynamic sizes.
+            ShadergenError: SG0301 naming the option, its value and the allowed values.
         """
         for name, allowed in CHOICES.items():
             value = getattr(self, name)
@@ -188,8 +186,6 @@ class Options:
                 f"--input-external needs OpenGL ES, --device {self.device} is WebGL",
                 help="in a browser, pass the video element to run()",
             )
-        if self.calibrate is not None and self.dynamic is not None:
-            raise DynamicDimensionError("--calibrate")
         if self.fetch.startswith("image") and glsl < 310:
             help = "or use --glsl 310 and a --device with images"
             raise invalid("fetch", self.fetch, "texel, sample", help)

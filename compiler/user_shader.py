@@ -15,9 +15,10 @@ from ..backends.replacing import check_own_file, replace_own_file
 from ..errors import ShadergenError, did_you_mean, few
 from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..ir.types import HALF_MAX, LANES
+from ..passes.at_size import at_size
 from ..passes.choose_kernels import STEP
 from ..passes.placement.naming import unique_names
-from ..passes.predict_error import SIDE, at_size
+from ..passes.predict_error import SIDE
 from ..records import replace
 from .choices import PRECISIONS
 from .options import Options
@@ -45,7 +46,6 @@ FIXED: dict[str, Any] = {
     "glsl": 300,
     "variants": (),
     "input_external": (),
-    "calibrate": None,
     "embed": None,
 }
 WEIGHTS = ("auto", "constants", "texture")

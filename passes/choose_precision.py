@@ -27,6 +27,7 @@ from ..ir.graph import Constant
 from ..ir.ops import Conv
 from ..ir.types import HALF_MAX, HALF_MIN, LANES, fits_half
 from ..records import replace
+from .at_size import at_size, by_original
 from .kernel_ops import SeparableConv, parts
 from .placement.calibration import MARGIN, observe, safe_terms
 from .placement.costs import gain_from_half
@@ -130,7 +131,9 @@ def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
     """Return mediump for every node whose values 16-bit floats can hold, otherwise highp."""
     target = context.target
     proven = bounds(graph, Interval(*target.input_range))
-    observed = observe(graph, context.samples)
+    sized = at_size(graph) if context.samples else graph
+    original = by_original(graph, sized)
+    observed = {original[v]: b for v, b in observe(sized, context.samples).items()}
     exact, normalising = index_values(graph), statistics(graph)
     chosen: dict[Node, Chosen] = {}
     for n in graph.nodes:
@@ -144,7 +147,9 @@ def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
             chosen[n] = replace(n.choice, precision=precision), decision or "highp", reason
     if gain_from_half(target.costs):
         short = {n for n in chosen if chosen[n][0].precision == "mediump" and is_direct(n)}
-        safe = safe_terms(graph, context.samples, {n.result for n in short})
+        wanted = {n.result for n in short}
+        found = safe_terms(sized, context.samples, {v for v in original if original[v] in wanted})
+        safe = {original[v]: terms for v, terms in found.items()}
         for n in short:
             choice, decision, reason = chosen[n]
             terms = safe.get(n.result, LANES)

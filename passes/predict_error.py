@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.dimensions import hint, same_shape, with_hints
-from ..ir.graph import Graph, Node, Result
+from ..ir.dimensions import hint
+from ..ir.graph import Result
 from ..ir.reference import Machine, as_logical, evaluate_graph
-from ..ir.types import MAP_RANK
 from ..records import dataclass, replace
 from .assign_layouts import assign_layouts
-from .placement.calibration import Halves
+from .at_size import at_size
+from .placement.calibration import Halves, middle
 from .placement.costs import gain_from_half
 from .placement.kinds import is_direct
 from .placement.summation import nearest, sum_terms
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..ir.graph import Choice, Input, Value
+    from ..ir.graph import Choice, Graph, Node, Value
 
     Place = tuple[int, int]  # the index of a node, and of one of its results
     Arrays = Mapping[str, NDArray[Any]]
@@ -168,32 +168,6 @@ def _trials(graph: Graph, context: Context, side: int | None) -> _Trials | None:
         return None  # an operator needs another size, or an index is out of range
 
 
-def at_size(graph: Graph, side: int | None) -> Graph:
-    """Return a graph with the default sizes, and images of at most ``side`` x ``side``.
-
-    Operator and operands of a node are replaced together. If operands of fixed sizes met an
-    operator with dynamic dimensions, type inference would record a guard for the compilation.
-
-    Raises:
-        ShadergenError: when an operator does not accept images of this size.
-    """
-
-    def sized(i: Input) -> Input:
-        shape = with_hints(i.shape)
-        if side is not None and len(shape) == MAP_RANK:
-            shape = (*shape[:2], *(min(size, side) for size in shape[2:]))
-        return i if same_shape(shape, i.shape) else replace(i, type=i.type.of(shape))
-
-    inputs = tuple(map(sized, graph.inputs))
-    new: dict[Value, Value] = dict(zip(graph.inputs, inputs, strict=True))
-    new |= {c: c for c in graph.constants}
-    for node in graph.nodes:
-        operands = tuple(new[v] for v in node.inputs)
-        now = Node(with_hints(node.op), operands, node.layers, node.choice, like=node)
-        new |= zip(node.results, now.results, strict=True)
-    return Graph(graph.name, inputs, tuple(replace(o, value=new[o.value]) for o in graph.outputs))
-
-
 def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:
     """Return inputs for a resized graph: samples, cropped to their middle, otherwise trials."""
     samples = list(islice(context.samples, TRIALS))
@@ -201,14 +175,9 @@ def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:
         return [as_logical(sized, arrays) for arrays in context.trials(sized)]
     shapes = {i.name: i.shape for i in sized.inputs}
     return [
-        {name: _middle(array, shapes[name]) for name, array in as_logical(graph, s).items()}
+        {name: middle(array, shapes[name]) for name, array in as_logical(graph, s).items()}
         for s in samples
     ]
-
-
-def _middle(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    starts = [(have - want) // 2 for have, want in zip(array.shape, shape, strict=True)]
-    return array[tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))]
 
 
 @dataclass

@@ -76,6 +76,12 @@ def widened(seen: Interval) -> Interval:
     return Interval(seen.low - room, seen.high + room)
 
 
+def middle(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return the middle of an array that is at least as large as a shape along each axis."""
+    starts = [(have - want) // 2 for have, want in zip(array.shape, shape, strict=True)]
+    return array[tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))]
+
+
 def safe_terms(
     graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]], wanted: Container[Value]
 ) -> dict[Value, int]:

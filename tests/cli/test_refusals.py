@@ -70,11 +70,6 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     "dynamic by name": (
         lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, without a name"
     ),
-    "calibrating open sizes": (
-        lambda d: ESPCN,
-        ("--input-size", "dynamic", "--precision", "auto", "--calibrate", "nowhere"),
-        "SG0207", "--calibrate needs a fixed size",
-    ),
     "not a size": (lambda d: ESPCN, ("--input-size", "16"), "SG0301", "gives 1 number\n"),
     "size 0": (
         lambda d: ESPCN, ("--input-size", "0x9"), "SG0301",

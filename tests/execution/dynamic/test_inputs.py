@@ -177,6 +177,18 @@ def test_axes_that_nothing_tells_are_those_of_nchw(tmp_path: Path) -> None:
     assert "dynamic: height is axis 1, width axis 2 of 'x'" in declared
 
 
+def test_operators_of_onnx_runtime_show_the_axes(tmp_path: Path) -> None:
+    def optimised(net: Net) -> str:
+        x = net("QuickGelu", "x", domain="com.microsoft")
+        w = net.known(np.ones((4, 3, 3, 3), np.float32))
+        return net("FusedConv", x, w, domain="com.microsoft", activation="Relu", pads=[1] * 4)
+
+    model = network(optimised, (1, 3, 8, 12))
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    notes = compiled(model, tmp_path).notes
+    assert "dynamic: height is axis 2, width axis 3 of 'x'" in notes
+
+
 def test_an_image_is_told_from_an_input_of_weights(tmp_path: Path) -> None:
     def mixed(net: Net) -> str:
         x = net.conv(net("Transpose", "x", perm=[0, 3, 1, 2]), 3, 4, 3)

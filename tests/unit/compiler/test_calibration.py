@@ -330,3 +330,45 @@ def test_the_command_refuses_pictures_of_another_size(shadergen, model):
     assert "the picture is 6x9, the build takes 6x8" in said.err
     assert "wide.png" in said.err
     assert not build.exists()
+
+
+@pytest.mark.gl
+def test_dynamic_builds_are_calibrated_with_the_middle_of_larger_samples(
+    shadergen, model, tmp_path
+):
+    folder, small = tmp_path / "large", model.parent / "in"
+    folder.mkdir()
+    for path in small.iterdir():
+        pixels = np.pad(np.asarray(Image.open(path)), ((1, 2), (2, 3), (0, 0)), "reflect")
+        Image.fromarray(pixels).save(folder / path.name)
+    auto, size = ("--precision", "auto", "--calibrate"), ("--input-size", "dynamic:6x8")
+    command = ["compile", model, "-o", tmp_path / "build", "--json", *auto]
+    fixed = shadergen(*command, small).json
+    found = shadergen(*command, folder, *size).json
+    assert found["calibration"]["layers"] == ["conv"]
+    assert found["calibration"] == fixed["calibration"]
+    assert shadergen("verify", model, *size, *auto, folder).code == 0
+
+
+def test_user_shaders_take_calibration_inputs(shadergen, tmp_path):
+    w = 300 * np.random.default_rng(2).choice([-1.0, 1.0], (1, 1, 3, 3)).astype(np.float32)
+    conv = node("Conv", "x", "w", outputs=("sums",), name="conv", pads=[1, 1, 1, 1])
+    both = [conv, node("Mul", "sums", "tiny", name="scale")]
+    tensors = {"w": w, "tiny": np.float32([1e-4])}
+    proto = onnx_model(both, tensors, {"x": (1, 1, "h", "w0")}, 17)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    (tmp_path / "in").mkdir()
+    Image.fromarray(RNG.integers(0, 256, (300, 400), np.uint8)).save(tmp_path / "in" / "a.png")
+    command = ["compile", tmp_path / "model.onnx", "-o", tmp_path / "net.glsl", "--target", "mpv"]
+    said = shadergen(*command, "--precision", "auto", "--calibrate", tmp_path / "in")
+    assert said.code == 0
+    assert "to nearest" in said.out
+    assert "with 1 input" in said.out
+
+
+def test_samples_smaller_than_the_initial_size_are_refused(shadergen, model):
+    command = ["compile", model, "-o", model.parent / "b", "--precision", "auto"]
+    said = shadergen(*command, "--calibrate", model.parent / "in", "--input-size", "dynamic:7x8")
+    assert said.code == 2
+    assert "shape (1, 3, 6, 8), smaller than the initial size (1, 3, 7, 8)" in said.err
+    assert "--input-size dynamic:HxW" in said.err

@@ -20,7 +20,7 @@ DESKTOP = {"device": "gles32-desktop"}
 
 def notes(graph: Graph, **options: Any) -> tuple[str, ...]:
     compiled, _, context = compile_graph(graph, **options)
-    return compiled_notes(compiled, context.target, tuple(context.decisions))
+    return compiled_notes(compiled, context)
 
 
 def single(out: int = 8, kernel: int = 3, channels: int = 8) -> Graph:

@@ -62,7 +62,8 @@ def test_layers_that_make_outputs_err_too_much_stay_in_32_bits():
 
 def test_what_was_chosen_for_the_network_is_a_note():
     placed, _, context = compile_graph(lossy(), AUTO)
-    (note,) = compiled_notes(placed, context.target, tuple(context.decisions))
+    note, advice = compiled_notes(placed, context)
+    assert "--calibrate" in advice
     assert " layers in 16 bits: estimated error " in note
     assert f"kept below {BOUND:g}" in note
 
@@ -70,7 +71,7 @@ def test_what_was_chosen_for_the_network_is_a_note():
 def test_a_layer_that_is_named_as_its_network_is_no_note():
     graph = replace(lossy(), name="far")
     placed, _, context = compile_graph(graph, AUTO)
-    (note,) = compiled_notes(placed, context.target, tuple(context.decisions))
+    note, _ = compiled_notes(placed, context)
     assert " layers in 16 bits: estimated error " in note
 
 
@@ -130,7 +131,7 @@ def forced(weight, input_range):
     graph = graph_of(apply(Conv(), x, w, layer="c"), inputs=(x,))
     options = Options(precision="fp16", input_range=input_range, device="mali-bifrost")
     placed, _, context = compile_graph(graph, options)
-    notes = compiled_notes(placed, context.target, tuple(context.decisions))
+    notes = compiled_notes(placed, context)
     return placed.nodes[0].choice.partial_terms, notes
 
 

@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 SPATIAL = frozenset((
     *POOLING,
     *("BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DepthToSpace"),
-    *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "QLinearConv"),
-    *("SpaceToDepth", "Upsample"),
+    *("FusedConv", "GridSample", "GroupNormalization", "InstanceNormalization", "LRN"),
+    *("QLinearConv", "SpaceToDepth", "Upsample"),
 ))  # fmt: skip
 # operators that leave every axis where it is
 IN_PLACE = frozenset((
     *ACTIVATION_OPERATORS,
     *ELEMENTWISE,
-    *("Cast", "CastLike", "Concat", "DequantizeLinear", "Dropout", "Identity", "Pad"),
-    *("QuantizeLinear", "Resize", "Slice", "Split"),
+    *("Cast", "CastLike", "Concat", "DequantizeLinear", "Dropout", "Identity", "Pad", "QLinearAdd"),
+    *("QLinearConcat", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QuantizeLinear"),
+    *("QuickGelu", "Resize", "Slice", "Split"),
 ))  # fmt: skip
+DOMAINS = ("", "com.microsoft")  # in which one name means one operator, or the same in both
 LAST: dict[tuple[int, ...], tuple[int, int]] = {  # what transposes alone suggest
     (0, 3, 1, 2): (1, 2),
     (0, 2, 3, 1): (2, 3),
@@ -54,7 +56,7 @@ def image_axes(nodes: Iterable[NodeProto], name: str) -> tuple[int, int] | None:
     suggested: tuple[int, int] | None = None
     for node in nodes:
         found = [(at, followed[v]) for at, v in enumerate(node.input) if v in followed]
-        if not found or plain_domain(node.domain):
+        if not found or plain_domain(node.domain) not in DOMAINS:
             continue
         at, axes = found[0]
         if node.op_type in SPATIAL:
