@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 
 GENERATOR = f"shadergen {__version__}"
 KEEP_SIZE = (
-    "the file may hold numbers for its own size: omit --input-size, or export the model with "
-    "dynamic height and width"
+    "the file may hold constants computed for its declared size: omit --input-size, or export the "
+    "model with dynamic height and width"
 )
 # What is kept of expressions: their sizes hold the shape environment of a model.
 KEPT = (algebra.fold, evaluation.check, evaluation.expand, expr.variables, operand_counts)

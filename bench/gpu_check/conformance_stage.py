@@ -84,7 +84,7 @@ def section(summary: Mapping[str, Any]) -> str:
         rows.append((f"`{choice}`" if choice else "nothing", str(sum(counts.values())), *numbers))
     words = (
         "`compile-time`: the compiler computes the result. "
-        "`broken`: neither right nor refused, such as a crash."
+        "`broken`: no result and no refusal, for example because of a crash."
     )
     parts = ["### Conformance", words, table(("forced", "cases", *STATUSES), rows)]
     failed = [

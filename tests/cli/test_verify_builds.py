@@ -197,7 +197,9 @@ def test_keras_computes_a_model_at_another_size_than_it_declares(shadergen, tmp_
     keras.Model(x, keras.layers.Dense(2)(keras.layers.Flatten()(x))).save(tmp_path / "d.keras")
     ran = shadergen("verify", tmp_path / "d.keras", "--input-size", "12x20")
     assert ran.code == 2
-    assert "the file may hold numbers for its own size: omit --input-size" in ran.err
+    assert (
+        "the file may hold constants computed for its declared size: omit --input-size" in ran.err
+    )
 
 
 def test_only_height_and_width_of_a_declared_shape_can_be_replaced(shadergen, tmp_path):
