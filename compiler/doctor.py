@@ -243,7 +243,9 @@ def save_profile(found: Findings, path: Path, adapter: str = "") -> None:
     if not (found.renderer or found.adapters):
         titles = " and no ".join(TITLES[name] for name in missing)
         why = "\n".join(missing.values())
-        raise ShadergenError("SG0601", f"there is no {titles} to profile", why=why)
+        raise ShadergenError(
+            "SG0601", f"there is no {titles} to write a device profile of", why=why
+        )
     with open_context([GLES if found.renderer else WEBGPU], adapter) as context:
         info = context.info()
         limits = Limits(**info.limits)

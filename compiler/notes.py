@@ -73,8 +73,8 @@ def _calibration_notes(graph: Graph, context: Context) -> Iterable[str]:
     if short:
         yield (
             f"{count(short, 'convolution')} of 16 bits {'add' if short > 1 else 'adds'} up only "
-            f"{LANES} products at a time; longer sums are faster: measure their errors on typical "
-            "inputs with --calibrate DIR"
+            f"{LANES} products at a time, but longer sums are faster; --calibrate DIR measures the "
+            "errors of longer sums on typical inputs and allows those that are small"
         )
 
 

@@ -49,7 +49,7 @@ DEAREST = 10  # passes of a build in the table
     "--chart",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Draw latency and passes as .svg or .png.",
+    help="Write a chart of frame times and passes as .svg or .png.",
 )
 @measuring_options(
     "build",

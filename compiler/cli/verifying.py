@@ -86,7 +86,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 )
 @runtime_options(
     "auto: what --device asks for; without --device, the first one installed. With several "
-    "devices, --runtime gles or webgpu restricts verify to the variants for it. webgpu without "
+    "devices, gles and webgpu verify only the builds that run on this runtime. webgpu without "
     "--device means --device webgpu."
 )
 @click.option(
@@ -269,7 +269,10 @@ def _print_report(report: Report) -> None:
     if report.note:
         echo(*report.note.split("\n"))
     if report.reference == "numpy":
-        echo("the import is not checked, because numpy runs the imported graph")
+        echo(
+            "not checked: how shadergen reads the model file, because its numpy interpreter is "
+            "the reference"
+        )
     compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
     through = f" ({' and '.join(report.runtimes)})" * ("WebGPU" in report.runtimes)
     echo(
