@@ -11,7 +11,7 @@ that a folder of many pictures takes no memory.
 from __future__ import annotations
 
 from collections import Counter
-from operator import lt
+from operator import ge, lt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from ..errors import ShadergenError, did_you_mean, few
 from ..ir.dimensions import is_dynamic, with_hints
 from ..passes.at_size import at_size
 from ..passes.choose_precision import CALIBRATED
-from ..passes.placement.calibration import middle, rounding_errors, widened
+from ..passes.placement.calibration import central_slices, rounding_errors, widened
 from ..passes.placement.ranges import Interval
 from ..records import dataclass, replace
 from .arrays import ARRAYS, named, read_arrays
 from .frontends.input_shapes import model_shapes
-from .pictures.picture import axes_of, to_array
+from .pictures.picture import axes_of, channels_of, to_array, to_host
 from .pictures.reading import SUFFIXES as PICTURES
 from .pictures.reading import read_picture
 
@@ -62,8 +62,8 @@ class Calibration:
 class Samples:
     """Files that each hold all inputs of a model (under the name ""), or one each.
 
-    Of an input with dynamic dimensions, a file may be larger than the default size: the middle
-    counts.
+    If a model has one input, with dynamic dimensions, files may be larger than the initial size:
+    only their middle is used.
     """
 
     inputs: tuple[Input, ...]
@@ -84,7 +84,8 @@ class Samples:
                 try:
                     wanted = tuple(i for i in self.inputs if name in ("", i.name))
                     found = _read(path, wanted)
-                    arrays |= {i.name: _checked(found[i.name], i) for i in wanted}
+                    alone = len(self.inputs) == 1
+                    arrays |= {i.name: _checked(found[i.name], i, alone) for i in wanted}
                 except ShadergenError as error:
                     raise error.at(str(path)) from None
             yield arrays
@@ -184,34 +185,41 @@ def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
         )
     (i,) = inputs
     picture, shape = read_picture(path), shapes[i.name]
-    if any(map(is_dynamic, shape)):
-        axes = axes_of(with_hints(shape), i.port.axes, i.name)
-        sides = {axes.row: picture.size[0], axes.column: picture.size[1]}
-        shape = tuple(sides.get(axis, size) for axis, size in enumerate(shape))
-    return {i.name: to_array(picture, shape, i.port.axes, i.name)}
+    if not any(map(is_dynamic, shape)):
+        return {i.name: to_array(picture, shape, i.port.axes, i.name)}
+    axes = axes_of(shape, i.port.axes, i.name)
+    size = with_hints((shape[axes.row], shape[axes.column]))
+    fits = all(map(ge, picture.size, size))
+    rows, columns = central_slices(picture.size, size) if fits else (slice(None), slice(None))
+    pixels = picture.part(rows, columns, channels_of(shape, axes))
+    return {i.name: to_host(pixels, shape, axes)}
 
 
-def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
-    """Return an array as an input takes it; along dynamic dimensions, its middle.
+def _checked(array: NDArray[Any], i: Input, alone: bool) -> NDArray[Any]:
+    """Return an array as an input takes it; of one that is too large, the middle.
+
+    Args:
+        array: as read.
+        i: the input.
+        alone: whether it is the model's only input.
 
     Raises:
         ShadergenError: SG0605 for another shape, for numbers that the input cannot hold.
     """
     (shape,) = model_shapes((i,)).values()
-    what = f"input '{i.name}'"
-    default = with_hints(shape)
-    if array.ndim == len(shape) and any(map(is_dynamic, shape)):
-        if any(map(lt, array.shape, default)):
-            raise ShadergenError(
-                "SG0605",
-                f"{what} has shape {array.shape}, smaller than the initial size {default}",
-                help="calibrate with larger samples, or compile with a smaller initial size: "
-                "--input-size dynamic:HxW",
-            )
-        pairs = zip(shape, array.shape, default, strict=True)
-        array = middle(array, tuple(d if is_dynamic(s) else have for s, have, d in pairs))
-    if array.shape != default:
-        raise ShadergenError("SG0605", f"{what} needs shape {default}, the array has {array.shape}")
+    what, initial = f"input '{i.name}'", with_hints(shape)
+    if array.shape != initial:
+        wrong = ShadergenError(
+            "SG0605", f"{what} needs shape {initial}, the array has {array.shape}"
+        )
+        fixed = [is_dynamic(n) or have == n for have, n in zip(array.shape, shape, strict=False)]
+        if array.ndim != len(shape) or not all(fixed) or not any(map(is_dynamic, shape)):
+            raise wrong
+        if not alone or any(map(lt, array.shape, initial)):
+            larger = "" if not alone else "calibrate with larger samples, or "
+            wrong.help = f"{larger}choose this initial size: --input-size dynamic:HxW"
+            raise wrong
+        array = array[central_slices(array.shape, initial)]
     if i.port.encoding == "unorm8" and array.dtype == np.uint8:
         image: NDArray[Any] = array.astype(np.float32) / np.float32(255)
         return image
@@ -233,13 +241,19 @@ def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
     return whole
 
 
-def within_range(samples: Samples, target: Target, given: tuple[float, float] | None) -> Target:
+def within_range(
+    samples: Samples,
+    target: Target,
+    given: tuple[float, float] | None,
+    help: str = "widen --input-range, or scale the data",
+) -> Target:
     """Return the target with a range that holds the samples.
 
     Args:
         samples: to go through.
         target: with the range that holds unless samples exceed it.
-        given: the range that the user states.
+        given: the range that samples must not exceed, if there is one.
+        help: for samples that exceed it.
 
     Raises:
         ShadergenError: SG0605 when a sample exceeds that.
@@ -255,7 +269,7 @@ def within_range(samples: Samples, target: Target, given: tuple[float, float] | 
                     f"the values of input '{i.name}' in --calibrate exceed --input-range",
                     why=f"they are {found.low:g} to {found.high:g}, the range is "
                     f"{allowed.low:g} to {allowed.high:g}",
-                    help="widen --input-range, or scale the data",
+                    help=help,
                 )
             seen = seen.union(found)
     if seen != allowed:
@@ -268,7 +282,16 @@ def calibrated_layers(decisions: Iterable[Decision]) -> tuple[str, ...]:
     return tuple(Counter(d.subject for d in decisions if d.decision == CALIBRATED))
 
 
-def calibration(graph: Graph, samples: Samples, decisions: Iterable[Decision]) -> Calibration:
-    """Return what came of calibrating a graph that is compiled."""
-    errors = rounding_errors(at_size(graph), samples)
+def calibration(
+    graph: Graph, samples: Samples, decisions: Iterable[Decision], stores_halves: bool = False
+) -> Calibration:
+    """Return what came of calibrating a graph that is compiled.
+
+    Args:
+        graph: as compiled.
+        samples: that it was calibrated with.
+        decisions: of the passes.
+        stores_halves: whether all results are stored in 16 bits, whatever their layouts say.
+    """
+    errors = rounding_errors(at_size(graph), samples, stores_halves)
     return Calibration(len(samples), calibrated_layers(decisions), errors)

@@ -196,7 +196,11 @@ def context_for(graph: Graph, options: Options) -> Context:
     if options.calibrate is None:
         return Context(KernelFamilies(target), measured, trials=trials)
     samples = find_samples(options.calibrate, graph.inputs)
-    target = within_range(samples, target, options.input_range)
+    if options.package == "mpv":
+        help = "players give 0 to 1: scale the samples, for example by 1/255"
+        target = within_range(samples, target, options.input_range, help)
+    else:
+        target = within_range(samples, target, options.input_range)
     return Context(KernelFamilies(target), measured, samples, trials)
 
 
@@ -279,7 +283,8 @@ def compile_file(
             calibrated = None
             if isinstance(context.samples, Samples):
                 progress("rounding to 16 bits")
-                calibrated = calibration(graph, context.samples, decisions)
+                stores_halves = options.package == "mpv"
+                calibrated = calibration(graph, context.samples, decisions, stores_halves)
     finally:
         for cache in KEPT if options.dynamic is not None else ():
             cache.cache_clear()

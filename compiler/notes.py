@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import count, few
-from ..ir.types import LANES, MAP_RANK
+from ..errors import few
+from ..ir.types import MAP_RANK
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
 from ..passes.choose_precision import STEP as CHOOSE_PRECISION
 from ..passes.choose_precision import UNPROVEN
@@ -66,15 +66,15 @@ def _precision_notes(target: Target, decisions: Iterable[Decision]) -> Iterable[
 
 
 def _calibration_notes(graph: Graph, context: Context) -> Iterable[str]:
-    """Return advice to calibrate if that may allow convolutions longer sums in 16 bits."""
+    """Return advice to calibrate if that may give more layers 16 bits, or longer 16-bit sums."""
     if context.target.precision != "auto" or context.samples:
         return
-    short = sum(is_direct(n) and 1 < n.choice.partial_terms < sum_terms(n) for n in graph.nodes)
-    if short:
+    convolutions = [n for n in graph.nodes if is_direct(n) and n.result.type.dtype == "float32"]
+    short = [n for n in convolutions if 1 < n.choice.partial_terms < sum_terms(n)]
+    if short or any(n.choice.precision == "highp" for n in convolutions):
         yield (
-            f"{count(short, 'convolution')} of 16 bits {'add' if short > 1 else 'adds'} up only "
-            f"{LANES} products at a time, but longer sums are faster; --calibrate DIR measures the "
-            "errors of longer sums on typical inputs and allows those that are small"
+            "--calibrate DIR, a folder of typical inputs, may allow more 16-bit layers and longer "
+            "16-bit sums, which are faster"
         )
 
 

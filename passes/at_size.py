@@ -44,8 +44,8 @@ def at_size(graph: Graph, side: int | None = None) -> Graph:
     return Graph(graph.name, inputs, tuple(replace(o, value=new[o.value]) for o in graph.outputs))
 
 
-def by_original(graph: Graph, sized: Graph) -> dict[Value, Value]:
-    """Return the results of a graph by those of the same graph at another size."""
+def originals(sized: Graph, graph: Graph) -> dict[Value, Value]:
+    """Map the results of a graph from :func:`at_size` to those of the graph it was made of."""
     pairs = zip(sized.nodes, graph.nodes, strict=True)
     return {
         now: was for new, old in pairs for now, was in zip(new.results, old.results, strict=True)

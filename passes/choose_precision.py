@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..ir.dimensions import is_dynamic
 from ..ir.graph import Constant
 from ..ir.ops import Conv
 from ..ir.types import HALF_MAX, HALF_MIN, LANES, fits_half
 from ..records import replace
-from .at_size import at_size, by_original
+from .at_size import at_size, originals
 from .kernel_ops import SeparableConv, parts
-from .placement.calibration import MARGIN, observe, safe_terms
+from .placement.calibration import MARGIN, growth, observe, safe_terms
 from .placement.costs import gain_from_half
 from .placement.kinds import computes_in_full, index_values, is_direct, statistics
 from .placement.ranges import Bounds, Interval, bounds
@@ -132,8 +133,8 @@ def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
     target = context.target
     proven = bounds(graph, Interval(*target.input_range))
     sized = at_size(graph) if context.samples else graph
-    original = by_original(graph, sized)
-    observed = {original[v]: b for v, b in observe(sized, context.samples).items()}
+    original = originals(sized, graph)
+    observed, grown = _observed(graph, sized, proven, context)
     exact, normalising = index_values(graph), statistics(graph)
     chosen: dict[Node, Chosen] = {}
     for n in graph.nodes:
@@ -147,7 +148,8 @@ def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
             chosen[n] = replace(n.choice, precision=precision), decision or "highp", reason
     if gain_from_half(target.costs):
         short = {n for n in chosen if chosen[n][0].precision == "mediump" and is_direct(n)}
-        wanted = {n.result for n in short}
+        steady = (n for n in short if all(grown.get(v, 1.0) == 1 for v in (n.result, *n.inputs)))
+        wanted = {n.result for n in steady}
         found = safe_terms(sized, context.samples, {v for v in original if original[v] in wanted})
         safe = {original[v]: terms for v, terms in found.items()}
         for n in short:
@@ -155,6 +157,22 @@ def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
             terms = safe.get(n.result, LANES)
             chosen[n] = replace(choice, partial_terms=terms), decision, reason
     return chosen
+
+
+def _observed(
+    graph: Graph, sized: Graph, proven: Mapping[Value, Bounds], context: Context
+) -> tuple[dict[Value, Bounds], dict[Value, float]]:
+    """Return the bounds on calibration inputs, and how values may grow at other sizes.
+
+    The samples have the initial size, as ``sized`` has: the bounds are widened by the growth.
+    """
+    original = originals(sized, graph)
+    seen = {original[v]: b for v, b in observe(sized, context.samples).items()}
+    if not any(is_dynamic(n) for i in graph.inputs for n in i.shape):
+        return seen, {}
+    there = bounds(sized, Interval(*context.target.input_range))
+    grown = growth(graph, proven, {original[v]: b for v, b in there.items() if v in original})
+    return {v: b.times(grown[v]) for v, b in seen.items() if grown[v] < math.inf}, grown
 
 
 def _sums(node: Node, choice: Choice, context: Context) -> str:

@@ -36,7 +36,7 @@ from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..records import dataclass, replace
 from .assign_layouts import assign_layouts
 from .at_size import at_size
-from .placement.calibration import Halves, middle
+from .placement.calibration import Halves, central_slices
 from .placement.costs import gain_from_half
 from .placement.kinds import is_direct
 from .placement.summation import nearest, sum_terms
@@ -175,7 +175,10 @@ def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:
         return [as_logical(sized, arrays) for arrays in context.trials(sized)]
     shapes = {i.name: i.shape for i in sized.inputs}
     return [
-        {name: middle(array, shapes[name]) for name, array in as_logical(graph, s).items()}
+        {
+            name: array[central_slices(array.shape, shapes[name])]
+            for name, array in as_logical(graph, s).items()
+        }
         for s in samples
     ]
 

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
+from ...ir.dimensions import is_dynamic, with_hints
 from ...ir.evaluation import evaluate_formula
 from ...ir.expr import Call, walk
+from ...ir.graph import Result
+from ...ir.nests import nest_of
 from ...ir.ops import Conv, Pointwise
 from ...ir.reference import Machine, as_logical, evaluate_graph
 from ...ir.types import HALF_MIN, TensorType
 from ...records import dataclass
-from ..kernel_ops import Fused, IndexMapped, SeparableConv
+from ..kernel_ops import Fused, IndexMapped, SeparableConv, parts
 from .kinds import computes_in_full, is_direct, precision
 from .ranges import UNBOUNDED, Bounds, Interval
 from .summation import (
@@ -76,10 +79,42 @@ def widened(seen: Interval) -> Interval:
     return Interval(seen.low - room, seen.high + room)
 
 
-def middle(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the middle of an array that is at least as large as a shape along each axis."""
-    starts = [(have - want) // 2 for have, want in zip(array.shape, shape, strict=True)]
-    return array[tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))]
+def growth(
+    graph: Graph, proven: Mapping[Value, Bounds], initial: Mapping[Value, Bounds]
+) -> dict[Value, float]:
+    """Return how many times as large each result may be at other sizes than the initial size.
+
+    Sums over pixels grow with the picture, for example. Infinity: nothing is known of it.
+
+    Args:
+        graph: with dynamic dimensions.
+        proven: bounds of its values at all sizes.
+        initial: the same at the initial size.
+    """
+    found: dict[Value, float] = {}
+    for node in graph.nodes:
+        now, then = proven[node.result], initial[node.result]
+        if now.largest < math.inf:
+            pairs = ((now.result.size, then.result.size), (now.largest, then.largest))
+            times = max([1.0, *(a / b if b else math.inf for a, b in pairs if a > b)])
+        else:
+            grows = any(found.get(v, 1.0) > 1 for v in node.inputs) or _depends_on_sizes(node)
+            times = math.inf if grows or then.largest < math.inf else 1.0
+        found |= dict.fromkeys(node.results, times)
+    return found
+
+
+def _depends_on_sizes(node: Node) -> bool:
+    """Whether a node's op has dynamic dimensions, or the node loops over a dynamic dimension."""
+    nest = nest_of(parts(node).kernel, *(v.type for v in parts(node).read))
+    loops = nest.loops if nest is not None else ()
+    return with_hints(node.op) is not node.op or any(is_dynamic(loop.trips) for loop in loops)
+
+
+def central_slices(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[slice, ...]:
+    """Return the middle of an array that is at least as large as is wanted along each axis."""
+    starts = [(have - want) // 2 for have, want in zip(shape, wanted, strict=True)]
+    return tuple(slice(a, a + n) for a, n in zip(starts, wanted, strict=True))
 
 
 def safe_terms(
@@ -104,7 +139,7 @@ def safe_terms(
 
 
 def rounding_errors(
-    graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]
+    graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]], stores_halves: bool = False
 ) -> dict[str, RoundingError]:
     """Return the errors that 16 bits cause in the outputs of a placed graph, by output name.
 
@@ -122,7 +157,8 @@ def rounding_errors(
         logical = as_logical(graph, inputs)
         exact = evaluate_graph(graph, logical, np.float32)
         worst, usual = (
-            evaluate_graph(graph, logical, np.float32, Halves(r)) for r in (truncated, nearest)
+            evaluate_graph(graph, logical, np.float32, Halves(r, stores_halves))
+            for r in (truncated, nearest)
         )
         for name, want in exact.items():
             wide = want.astype(np.float64)
@@ -264,17 +300,19 @@ class Halves(_Apart):
 
     Args:
         rounded: rounds to 16 bits: :func:`.summation.nearest` or :func:`.summation.truncated`.
+        stores_halves: whether all results are stored in 16 bits, as in user shaders.
     """
 
-    def __init__(self, rounded: Rounding) -> None:
-        self._rounded = rounded
+    def __init__(self, rounded: Rounding, stores_halves: bool = False) -> None:
+        self._rounded, self._stores_halves = rounded, stores_halves
         self._terms = 1
 
     def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
         layout = value.type.layout
-        return (
-            self._rounded(array) if layout is not None and layout.format.endswith("16f") else array
-        )
+        halves = layout is not None and layout.format.endswith("16f")
+        if self._stores_halves and isinstance(value, Result) and value.type.dtype == "float32":
+            halves = True
+        return self._rounded(array) if halves else array
 
     def run(self, node: Node, operands: list[Any]) -> Any:
         if precision(node) == "mediump":

@@ -73,6 +73,10 @@ class Bounds:
     result: Interval
     largest: float
 
+    def times(self, factor: float) -> Bounds:
+        result = Interval(self.result.low * factor, self.result.high * factor)
+        return Bounds(result, self.largest * factor)
+
     def union(self, other: Bounds) -> Bounds:
         return Bounds(self.result.union(other.result), max(self.largest, other.largest))
 

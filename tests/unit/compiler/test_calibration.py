@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from onnxruntime import InferenceSession
 from PIL import Image
 from support import conv, graph_of, image, play, pointwise
+from support.dynamic_models import MODELS
 from support.onnx_models import model as onnx_model
 from support.onnx_models import node
 
 from shadergen.compiler.calibration import Samples, calibration, find_samples
-from shadergen.compiler.compilation import compile_graph
+from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Graph, Input, Port, apply, constant
@@ -21,6 +23,8 @@ from shadergen.ir.ops import Conv, Gather, Reduce
 from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.passes.placement.calibration import MARGIN, observe, rounding_errors
+from shadergen.passes.placement.target import TOLERANCES
+from shadergen.passes.predict_error import relative_error
 from shadergen.runtime_glue.python import load
 
 if TYPE_CHECKING:
@@ -370,5 +374,39 @@ def test_samples_smaller_than_the_initial_size_are_refused(shadergen, model):
     command = ["compile", model, "-o", model.parent / "b", "--precision", "auto"]
     said = shadergen(*command, "--calibrate", model.parent / "in", "--input-size", "dynamic:7x8")
     assert said.code == 2
-    assert "shape (1, 3, 6, 8), smaller than the initial size (1, 3, 7, 8)" in said.err
+    assert "needs shape (1, 3, 7, 8), the array has (1, 3, 6, 8)" in said.err
+    assert "calibrate with larger samples" in said.err
     assert "--input-size dynamic:HxW" in said.err
+
+
+@pytest.mark.gl
+def test_what_grows_with_the_picture_is_not_calibrated_at_its_initial_size(shadergen, tmp_path):
+    model = tmp_path / "model.onnx"
+    model.write_bytes(MODELS["contrast"]().SerializeToString())
+    (tmp_path / "in").mkdir()
+    np.save(tmp_path / "in" / "a.npy", RNG.random((1, 3, 60, 72), np.float32))
+    build = tmp_path / "build"
+    options = ["--precision", "auto", "--calibrate", tmp_path / "in"]
+    size = ["--input-size", "dynamic:60x72"]
+    said = shadergen("compile", model, "-o", build, *size, *options, "--json")
+    assert said.code == 0
+    x = RNG.random((1, 3, 480, 640), np.float32)
+    (want,) = InferenceSession(model).run(None, {"x": x})
+    np.save(tmp_path / "x.npy", x)
+    assert shadergen("run", build, tmp_path / "x.npy", "-o", tmp_path / "y.npy").code == 0
+    assert relative_error(np.load(tmp_path / "y.npy"), want) <= TOLERANCES["auto"]
+
+
+def test_larger_samples_of_several_inputs_are_refused(tmp_path):
+    both = [node("Conv", "x", "w", outputs=("a",)), node("Add", "a", "z")]
+    inputs = {"x": (1, 1, "h", "v"), "z": (1, 1, "h", "v")}
+    proto = onnx_model(both, {"w": np.ones((1, 1, 1, 1), np.float32)}, inputs, 17)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    (tmp_path / "in").mkdir()
+    large, small = np.zeros((1, 1, 9, 9), np.float32), np.zeros((1, 1, 8, 8), np.float32)
+    np.savez(tmp_path / "in" / "a.npz", x=large, z=small)
+    options = Options(precision="auto", calibrate=tmp_path / "in", dynamic=True)
+    graph = import_model(tmp_path / "model.onnx", options)
+    with pytest.raises(ShadergenError, match="needs shape") as caught:
+        compile_graph(graph, options)
+    assert "choose this initial size" in caught.value.help

@@ -28,17 +28,17 @@ SPATIAL = frozenset((
     *POOLING,
     *("BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DepthToSpace"),
     *("FusedConv", "GridSample", "GroupNormalization", "InstanceNormalization", "LRN"),
-    *("QLinearConv", "SpaceToDepth", "Upsample"),
+    *("QLinearAveragePool", "QLinearConv", "QLinearGlobalAveragePool", "SpaceToDepth", "Upsample"),
 ))  # fmt: skip
 # operators that leave every axis where it is
 IN_PLACE = frozenset((
     *ACTIVATION_OPERATORS,
     *ELEMENTWISE,
-    *("Cast", "CastLike", "Concat", "DequantizeLinear", "Dropout", "Identity", "Pad", "QLinearAdd"),
-    *("QLinearConcat", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QuantizeLinear"),
-    *("QuickGelu", "Resize", "Slice", "Split"),
+    *("BiasGelu", "Cast", "CastLike", "Concat", "DequantizeLinear", "Dropout", "FastGelu"),
+    *("Identity", "Pad", "QLinearAdd", "QLinearConcat", "QLinearLeakyRelu", "QLinearMul"),
+    *("QLinearSigmoid", "QuantizeLinear", "QuickGelu", "Resize", "Slice", "Split"),
 ))  # fmt: skip
-DOMAINS = ("", "com.microsoft")  # in which one name means one operator, or the same in both
+FOLLOWED_DOMAINS = ("", "com.microsoft")  # no name means different things in both
 LAST: dict[tuple[int, ...], tuple[int, int]] = {  # what transposes alone suggest
     (0, 3, 1, 2): (1, 2),
     (0, 2, 3, 1): (2, 3),
@@ -56,7 +56,7 @@ def image_axes(nodes: Iterable[NodeProto], name: str) -> tuple[int, int] | None:
     suggested: tuple[int, int] | None = None
     for node in nodes:
         found = [(at, followed[v]) for at, v in enumerate(node.input) if v in followed]
-        if not found or plain_domain(node.domain) not in DOMAINS:
+        if not found or plain_domain(node.domain) not in FOLLOWED_DOMAINS:
             continue
         at, axes = found[0]
         if node.op_type in SPATIAL:
