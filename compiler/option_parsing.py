@@ -88,9 +88,9 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """
     sizes: dict[str, tuple[int, ...]] = {}
     for text in chain.from_iterable(map(_named_sizes, texts)):
-        name, _, numbers = text.rpartition("=")
+        name, named, numbers = text.rpartition("=")
         size = _size(numbers)
-        if size is None:
+        if size is None or (named and not name):
             is_dynamic = numbers.strip().lower().partition(":")[0] == DYNAMIC
             raise ShadergenError(
                 "SG0301",

@@ -134,11 +134,12 @@ def psnr_lines(original: str, plain_name: str, plain: float, network: float) -> 
         plain: its peak signal-to-noise ratio in dB.
         network: that of the network's result.
     """
-    gain = f" ({network - plain:+.2f} dB)" if isfinite(plain) else ""
+    gain = f" ({network - plain:+.2f} dB)" if isfinite(plain) and isfinite(network) else ""
+    first, second = (f"{db:.2f} dB" if isfinite(db) else "equal" for db in (plain, network))
     return (
         f"PSNR on luma against {original}",
-        f"  {plain_name:8} {plain:.2f} dB",
-        f"  network  {network:.2f} dB{gain}",
+        f"  {plain_name:8} {first}",
+        f"  network  {second}{gain}",
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 from support import ESPCN
 
+from shadergen.compiler.cli.output import psnr_lines
 from shadergen.compiler.pictures.quality import check_originals, mean, measure
 from shadergen.errors import ShadergenError
 
@@ -130,3 +131,11 @@ def test_run_prints_how_near_the_result_is(shadergen: Any, tmp_path: Path) -> No
     assert ran.code == 2
     assert "is no original of" in ran.err
     assert f"  network  {found.network:.2f} dB" in ran.out
+
+
+def test_equal_pictures_are_called_equal() -> None:
+    assert psnr_lines("high.png", "bicubic", 30.0, float("inf"))[1:] == (
+        "  bicubic  30.00 dB",
+        "  network  equal",
+    )
+    assert psnr_lines("high.png", "input", float("inf"), 30.0)[1] == "  input    equal"

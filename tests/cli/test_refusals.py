@@ -71,6 +71,9 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
         lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, without a name"
     ),
     "not a size": (lambda d: ESPCN, ("--input-size", "16"), "SG0301", "gives 1 number\n"),
+    "size of no name": (
+        lambda d: ESPCN, ("--input-size", "=4x4"), "SG0301", "--input-size =4x4 is not a size"
+    ),
     "size 0": (
         lambda d: ESPCN, ("--input-size", "0x9"), "SG0301",
         "a size must be at least 1, not 0",

@@ -184,7 +184,7 @@ def test_an_input_that_is_data_too_is_never_compiled_in() -> None:
         ' { y = Resize<mode="nearest">(x, , s)  z = Neg(s) }',
     )
     inputs = [np.ones((1, 1, 2, 2), np.float32), np.array([1, 1, 2, 2], np.float32)]
-    with pytest.raises(ShadergenError, match="scales of Resize must be known") as caught:
+    with pytest.raises(ShadergenError, match="scales given to Resize must be known") as caught:
         onnx_backend.run_model(model, inputs)
     assert caught.value.code == "SG0202"
     del model.graph.node[1], model.graph.output[1]
