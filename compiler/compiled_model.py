@@ -169,6 +169,31 @@ class CompiledModel(Compilation):
                 adapter=adapter,
             )
 
+    def estimate(self, device: str) -> dict[str, float]:
+        """Return the estimated milliseconds of a frame on GPUs, by their names.
+
+        The size of the frame is the initial size of a dynamic build, and 1080x1920 for a user shader
+        without an initial size. ``shadergen inspect --device`` shows each pass.
+
+        Args:
+            device: a device profile, such as "adreno-6xx".
+
+        Raises:
+            ShadergenError: SG0301 for an unknown profile, or one of GPUs without published rates.
+        """
+        from .estimation import estimate, gpus_of
+        from .size_texts import at_defaults
+        from .user_shader_frame import frame_for
+
+        with in_keywords():
+            gpus = gpus_of(device)
+        if self.user_shader is None:
+            data = at_defaults(self.files.schedule)
+        else:
+            data = frame_for(self.files, self.user_shader, self.options)
+        frames = estimate(data, gpus)
+        return {frame.gpu: frame.milliseconds for frame in frames}
+
     def save(self, output: str | Path) -> None:
         """Write the build, or the user shader; an earlier one is replaced.
 

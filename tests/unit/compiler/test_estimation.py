@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support import ESPCN, compile_graph, conv, graph_of, image, pointwise, refusal
 
+from shadergen import ShadergenError, compile_model
 from shadergen.backends.devices.families import FAMILIES
 from shadergen.backends.devices.gpus import GPUS, Gpu
 from shadergen.compiler.compilation import import_model
@@ -220,3 +221,16 @@ def test_a_build_for_a_family_is_not_slower_than_a_generic_one(gpu):
         times[profile] = frame.milliseconds
     generic, own = times.values()
     assert own <= generic
+
+
+def test_a_compiled_model_estimates_its_frame_as_inspect_does(shadergen, tmp_path):
+    build = compile_model(ESPCN, input_size="36x64")
+    build.save(tmp_path / "build")
+    found = shadergen("inspect", tmp_path / "build", "--device", "mali-valhall", "--json").json
+    times = {frame["gpu"]: frame["milliseconds"] for frame in found["estimates"]}
+    assert build.estimate("mali-valhall") == pytest.approx(times)
+    shader = compile_model(ESPCN, target="mpv")
+    assert shader.estimate("mali-valhall").keys() == times.keys()
+    assert shader.estimate("mali-valhall")["Mali-G610 MP4"] > times["Mali-G610 MP4"]
+    with pytest.raises(ShadergenError, match="no device profile is called 'mali'"):
+        build.estimate("mali")
