@@ -172,8 +172,8 @@ class CompiledModel(Compilation):
     def estimate(self, device: str) -> dict[str, float]:
         """Return the estimated milliseconds of a frame on GPUs, by their names.
 
-        The size of the frame is the initial size of a dynamic build, and 1080x1920 for a user shader
-        without an initial size. ``shadergen inspect --device`` shows each pass.
+        The size of the frame is the initial size of a dynamic build, and 1080x1920 for a user
+        shader without an initial size. ``shadergen inspect --device`` shows each pass.
 
         Args:
             device: a device profile, such as "adreno-6xx".

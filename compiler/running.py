@@ -109,7 +109,11 @@ def _run(
     frames = skipped = 0
     if source.is_dir():
         skipped = pictures_in(source)[1]
-        for path, made in run_folder(network, source, output, settings, progress):
+
+        def run(path: Path, target: Path | None) -> Made:
+            return run_picture(network, path, target, settings, lambda step, done, total: None)
+
+        for path, made in run_folder(source, output, run, progress):
             if isinstance(made, Made):
                 found[str(path)] = made
             else:

@@ -26,7 +26,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..pictures.quality import Quality
     from ..player.pictures import Shown
@@ -132,6 +132,9 @@ def run(
                 raise ShadergenError("SG0301", what, help=f"omit --{name}")
         if output is None:
             raise ShadergenError("SG0301", "the result needs a file", help="name it with -o")
+        if input.is_dir():
+            _show_folder(build, input, output, original, as_json)
+            return
         shown = _show(build, input, output)
         quality = None if original is None else measure(input, output, original)
         if as_json:
@@ -147,7 +150,7 @@ def run(
         result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
     quality, wrong = None, dict[str, ShadergenError]()
     if original is not None and output is not None:
-        quality, wrong = _measured(result, input, output, original)
+        quality, wrong = _measured(result.pictures, input, output, original)
     if input.is_dir():  # the others are reported all the same
         result = replace(result, errors={**result.errors, **wrong})
     if as_json:
@@ -163,13 +166,13 @@ def run(
 
 
 def _measured(
-    result: Run, input: Path, output: Path, original: Path
+    pictures: Iterable[str], input: Path, output: Path, original: Path
 ) -> tuple[Quality | None, dict[str, ShadergenError]]:
     """Return the means over pictures that fit their originals, and what is wrong with others."""
     from ..pictures.quality import mean, measure
 
     found, wrong = [], {}
-    for path in result.pictures:
+    for path in pictures:
         name = Path(path).name if input.is_dir() else ""
         try:
             found.append(measure(input / name, output / name, original / name))
@@ -281,11 +284,11 @@ def _show(shader: Path, input: Path, output: Path) -> Shown:
     from ..running import VIDEOS, check_source
 
     check_source(input, output)
-    if input.is_dir() or {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
+    if {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
         raise ShadergenError(
             "SG0605",
             f"a user shader cannot read '{input}' and write '{output}'",
-            supported="a picture or a video, as input and as output",
+            supported="a picture, a folder of pictures or a video",
         )
     if input.suffix.lower() in VIDEOS:
         with progress_bar() as progress:
@@ -294,6 +297,48 @@ def _show(shader: Path, input: Path, output: Path) -> Shown:
     with progress_line() as step:
         step(IN_FFMPEG)
         return show_picture(shader, input, output)
+
+
+def _show_folder(
+    shader: Path, folder: Path, output: Path, original: Path | None, as_json: bool
+) -> None:
+    """Run a user shader on every picture in a folder, and print what came of them."""
+    from ..pictures.files import failed, pictures_in, run_folder
+    from ..player.pictures import Shown, show_picture
+    from ..running import check_source
+
+    def run(source: Path, target: Path | None) -> Shown:
+        assert target is not None
+        return show_picture(shader, source, target)
+
+    check_source(folder, output)
+    skipped = pictures_in(folder)[1]
+    shown: dict[str, Shown] = {}
+    errors: dict[str, ShadergenError] = {}
+    with progress_bar() as progress:
+        for path, made in run_folder(folder, output, run, progress):
+            if isinstance(made, Shown):
+                shown[str(path)] = made
+            else:
+                errors[str(path)] = made
+    quality = None
+    if original is not None:
+        quality, wrong = _measured(shown, folder, output, original)
+        errors |= wrong
+    if as_json:
+        data = {path: asdict(each) for path, each in shown.items()}
+        rendered = {path: error.render() for path, error in errors.items()}
+        print_json({"pictures": data, "errors": rendered} | _quality_json(quality))
+    else:
+        for name, each in shown.items():
+            print_shown(each, output / Path(name).name)
+        for name, error in errors.items():
+            echo(*error.at(name).render().split("\n"), err=True)
+        if skipped:
+            echo(f"note: {count(skipped, 'other file')} skipped")
+    _compare(folder, output, None, original, quality, as_json)
+    if errors:
+        raise failed(list(errors.values()), len({*errors, *shown}))
 
 
 def print_shown(shown: Shown, output: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, count
@@ -15,7 +15,7 @@ from .results import Range, best_classes, check_labels, pixel_values
 from .writing import DEEP, check_format, open_writer, write_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ..session import Session
     from .network import PictureNetwork, Progress
     from .picture import Floats
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -255,13 +257,18 @@ def pictures_in(folder: Path) -> tuple[list[Path], int]:
 
 
 def run_folder(
-    network: PictureNetwork,
     folder: Path,
     output: Path | None,
-    settings: Settings,
+    run: Callable[[Path, Path | None], T],
     progress: Progress,
-) -> Iterator[tuple[Path, Made | ShadergenError]]:
+) -> Iterator[tuple[Path, T | ShadergenError]]:
     """Run a network on every picture in a folder; results have the names of their pictures.
+
+    Args:
+        folder: of pictures.
+        output: the folder for the results, if they are to be written.
+        run: runs the network on a picture and writes the result to a path.
+        progress: told each picture's name.
 
     Yields:
         Each picture, and what came of it.
@@ -283,13 +290,9 @@ def run_folder(
         progress(f"{source.name}", k, len(sources))
         try:
             target = None if output is None else output / source.name
-            yield source, run_picture(network, source, target, settings, _quiet)
+            yield source, run(source, target)
         except ShadergenError as error:
             yield source, error
-
-
-def _quiet(step: str, done: int, total: int) -> None:
-    """Report no progress."""
 
 
 def failed(errors: Sequence[ShadergenError], total: int) -> ShadergenError:

@@ -131,6 +131,30 @@ def test_run_shows_what_a_player_makes_of_a_picture(shadergen, tmp_path, gray):
 
 
 @pytest.mark.gl
+def test_run_shows_every_picture_in_a_folder(shadergen, tmp_path, gray):
+    require_ffmpeg()
+    shader, source, made = upscaler(shadergen, tmp_path), tmp_path / "in", tmp_path / "made"
+    source.mkdir()
+    for name in ("a.png", "b.png"):
+        (source / name).write_bytes(gray.read_bytes())
+    (source / "c.png").write_bytes(b"no picture")
+    (source / "notes.txt").touch()
+    ran = shadergen("run", shader, source, "-o", made)
+    assert ran.code == 2
+    assert "1 of 3 pictures could not be run" in ran.err
+    assert f"{made / 'a.png'}: 74x122, 11 GPU passes" in ran.out
+    assert "note: 1 other file skipped" in ran.out
+    (source / "c.png").unlink()
+    ran = shadergen("run", shader, source, "-o", made, "--original", made, "--json")
+    assert "SG0501" in ran.err
+    originals = tmp_path / "wanted"
+    made.rename(originals)
+    ran = shadergen("run", shader, source, "-o", made, "--original", originals, "--json")
+    assert ran.json["psnr"]["network"] is None  # the same pictures
+    assert sorted(ran.json["pictures"]) == [str(source / n) for n in ("a.png", "b.png")]
+
+
+@pytest.mark.gl
 def test_compile_previews_what_run_shows(shadergen, tmp_path, gray):
     require_ffmpeg()
     output = tmp_path / "net.glsl"
@@ -193,13 +217,13 @@ def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp
     assert "for the input 'a.mkv', the result is a video" in ran.err
     ran = shadergen("run", shader, gray, "-o", tmp_path / "b.mkv")
     assert "for the input 'gray.png', the result is a picture" in ran.err
-    ran = shadergen("run", shader, tmp_path, "-o", tmp_path / "folder")
-    assert "supported: a picture or a video" in ran.err
+    ran = shadergen("run", shader, tmp_path, "-o", tmp_path)
+    assert "the results would replace the pictures" in ran.err
     refused = shadergen("inspect", shader).err
     assert "is shader code, not a model" in refused
     assert "inspect MODEL --target mpv shows the passes of a user shader" in refused
     ran = shadergen("run", shader, gray, "-o", tmp_path / "a.npz")
-    assert "supported: a picture or a video" in ran.err
+    assert "supported: a picture, a folder of pictures or a video" in ran.err
     for arguments, why in {
         ("--warm-up", "3"): "--warm-up is not supported with user shaders",
         ("--chart", tmp_path / "a.svg"): "--chart is not supported with user shaders",
