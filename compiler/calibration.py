@@ -216,8 +216,8 @@ def _checked(array: NDArray[Any], i: Input, alone: bool) -> NDArray[Any]:
         if array.ndim != len(shape) or not all(fixed) or not any(map(is_dynamic, shape)):
             raise wrong
         if not alone or any(map(lt, array.shape, initial)):
-            larger = "" if not alone else "calibrate with larger samples, or "
-            wrong.help = f"{larger}choose this initial size: --input-size dynamic:HxW"
+            larger = "calibrate with larger samples, or " if alone else ""
+            wrong.help = f"{larger}compile with the samples' size: --input-size dynamic:HxW"
             raise wrong
         array = array[central_slices(array.shape, initial)]
     if i.port.encoding == "unorm8" and array.dtype == np.uint8:

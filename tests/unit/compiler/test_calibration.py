@@ -409,4 +409,4 @@ def test_larger_samples_of_several_inputs_are_refused(tmp_path):
     graph = import_model(tmp_path / "model.onnx", options)
     with pytest.raises(ShadergenError, match="needs shape") as caught:
         compile_graph(graph, options)
-    assert "choose this initial size" in caught.value.help
+    assert "compile with the samples' size" in caught.value.help
