@@ -97,8 +97,7 @@ _ADRENO_6XX_DISPATCHED = 240
 _ADRENO_6XX = _costs(
     "Adreno 630",
     {"multiply": 4.2, "multiply_half": 2.4, "operation": 2.5, "texel": 4.8, "sample": 2.0,
-     "compute_texel": 7.0, "invocation": 550.0, "ubo": 4.5, "ssbo": 40.0, "literal": 1.4,
-     "literal_half": 0.2},
+     "compute_texel": 7.0, "invocation": 550.0, "ubo": 4.5, "ssbo": 40.0, "literal": 1.4},
     {"texel": 3.7, "sample": 3.2, "compute_texel": 3.9},
     gpu_pass=20000.0,
     code=50.0,
@@ -112,8 +111,7 @@ _ADRENO_6XX = _costs(
 _ADRENO_7XX = _costs(
     "Adreno 740",
     {"multiply": 4.4, "multiply_half": 2.4, "operation": 2.5, "texel": 4.8, "sample": 2.0,
-     "compute_texel": 7.5, "invocation": 500.0, "ubo": 4.2, "ssbo": 4.5, "literal": 0.9,
-     "literal_half": 0.2},
+     "compute_texel": 7.5, "invocation": 500.0, "ubo": 4.2, "ssbo": 4.5, "literal": 0.9},
     {"texel": 3.7, "sample": 3.1, "compute_texel": 3.9, "ssbo": 3.9},
     gpu_pass=20000.0,
     code=50.0,
