@@ -2,8 +2,8 @@
 
 ONNX's convolutions, pools and their like have the channels at axis 1 and height and width at 2 and
 3. Exporters from TensorFlow keep inputs with the channels last and transpose them first. So the
-input is followed through what moves no axis, and through transposes, to the first node whose axes
-are known.
+input is followed through operators that move no axis, and through transposes, to the first one
+whose axes are known. Handlers are marked with what their operators do (:mod:`..ops.axes`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .....ir.types import MAP_RANK
-from ..ops.activation import ACTIVATION_OPERATORS
-from ..ops.elementwise import ELEMENTWISE
-from ..ops.pooling import POOLING
+from ..ops.axes import is_in_place, is_of_maps
+from ..ops.table import DOMAINS
 from ..read.graph_body import plain_domain
 
 if TYPE_CHECKING:
@@ -23,22 +22,6 @@ if TYPE_CHECKING:
 
     Axes = tuple[int, ...]
 
-# operators of maps N, C, H, W, by their first operand
-SPATIAL = frozenset((
-    *POOLING,
-    *("BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DepthToSpace"),
-    *("FusedConv", "GridSample", "GroupNormalization", "InstanceNormalization", "LRN"),
-    *("QLinearAveragePool", "QLinearConv", "QLinearGlobalAveragePool", "SpaceToDepth", "Upsample"),
-))  # fmt: skip
-# operators that leave every axis where it is
-IN_PLACE = frozenset((
-    *ACTIVATION_OPERATORS,
-    *ELEMENTWISE,
-    *("BiasGelu", "Cast", "CastLike", "Concat", "DequantizeLinear", "Dropout", "FastGelu"),
-    *("Identity", "Pad", "QLinearAdd", "QLinearConcat", "QLinearLeakyRelu", "QLinearMul"),
-    *("QLinearSigmoid", "QuantizeLinear", "QuickGelu", "Resize", "Slice", "Split"),
-))  # fmt: skip
-FOLLOWED_DOMAINS = ("", "com.microsoft")  # no name means different things in both
 LAST: dict[tuple[int, ...], tuple[int, int]] = {  # what transposes alone suggest
     (0, 3, 1, 2): (1, 2),
     (0, 2, 3, 1): (2, 3),
@@ -56,10 +39,11 @@ def image_axes(nodes: Iterable[NodeProto], name: str) -> tuple[int, int] | None:
     suggested: tuple[int, int] | None = None
     for node in nodes:
         found = [(at, followed[v]) for at, v in enumerate(node.input) if v in followed]
-        if not found or plain_domain(node.domain) not in FOLLOWED_DOMAINS:
+        if not found:
             continue
         at, axes = found[0]
-        if node.op_type in SPATIAL:
+        handler = DOMAINS.get(plain_domain(node.domain), {}).get(node.op_type)
+        if is_of_maps(handler):
             if at == 0:
                 return axes[2], axes[3]
         elif node.op_type == "Transpose":
@@ -68,7 +52,7 @@ def image_axes(nodes: Iterable[NodeProto], name: str) -> tuple[int, int] | None:
                 axes = tuple(axes[a] for a in order)
                 suggested = suggested or LAST.get(axes)
                 followed.update(dict.fromkeys(node.output, axes))
-        elif node.op_type in IN_PLACE and (at == 0 or node.op_type not in ("Pad", "Resize")):
+        elif is_in_place(handler) and (at == 0 or node.op_type not in ("Pad", "Resize")):
             followed.update(dict.fromkeys(node.output, axes))
     return suggested
 

@@ -22,6 +22,7 @@ from ...constant_folding import fold_formula
 from ..operands import Known, Narrow, element_type, objects
 from ..read.narrow_types import NARROW
 from ..read.types import ENCODINGS, ir_type, numpy_type, type_name
+from .axes import in_place
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,11 +38,13 @@ SAME_BITS: tuple[set[DType], ...] = ({"int8", "uint8"}, {"int16", "uint16"}, {"b
 ROUND_MODES = ("up", "down", "nearest")
 
 
+@in_place
 def cast(node: OnnxNode) -> Item:
     """Cast to the type that an attribute names."""
     return _cast(node, node.integer("to"))
 
 
+@in_place
 def cast_like(node: OnnxNode) -> Item:
     """Cast to the element type of another tensor."""
     return _cast(node, element_type(node.stored(1)))

@@ -10,6 +10,7 @@ from .....ir.dimensions import hint
 from .....ir.formula_parser import parse
 from .....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
 from ...activations import ACTIVATIONS
+from .axes import of_maps
 from .windows import numbers, read_windows, share
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def _operands(node: OnnxNode) -> list[Value]:
     return [node.real(i) for i in range(3) if i < 2 or node.given(2)]
 
 
+@of_maps
 def conv(node: OnnxNode) -> Value:
     """Conv, over any number of spatial axes."""
     windows = _windows(node)
@@ -52,6 +54,7 @@ def conv(node: OnnxNode) -> Value:
     return node.apply(op, *_operands(node))
 
 
+@of_maps
 def conv_transpose(node: OnnxNode) -> Value:
     """ConvTranspose; padding that makes the result larger becomes output padding."""
     windows = _windows(node, ANY_PAD)
@@ -109,6 +112,7 @@ def _require_in_reach(wanted: Sizes, natural: Sizes, strides: Sizes) -> None:
         )
 
 
+@of_maps
 def deform_conv(node: OnnxNode) -> Value:
     """DeformConv, over two spatial axes."""
     windows = _windows(node)

@@ -17,6 +17,7 @@ from .....ir.formulas import summary
 from .....ir.integers import is_integer, wrapped
 from .....ir.ops import Pointwise
 from ..operands import Known
+from .axes import in_place
 from .casts import compared, of_any_type
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ A, B = Var("x0"), Var("x1")
 def formula(text: str, **defaults: float) -> Handler:
     """A formula of floats: of the inputs x0, x1, ... and of the node's attributes."""
 
+    @in_place
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
         values = {name: Num(node.number(name, value)) for name, value in defaults.items()}
@@ -54,6 +56,7 @@ def formula(text: str, **defaults: float) -> Handler:
 def arithmetic(text: str) -> Handler:
     """A formula of numbers of one type, the result's; integers of 8 and 16 bits wrap around."""
 
+    @in_place
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
         operands = alike(node, *range(operand_count(node, expr, {})))
@@ -67,6 +70,7 @@ def arithmetic(text: str) -> Handler:
 def binary(of_floats: str, of_integers: Binary) -> Handler:
     """An operator of two numbers of one type, with another formula for integers."""
 
+    @in_place
     def handler(node: OnnxNode) -> Value:
         operand_count(node, parse("x0 + x1"), {})
         operands = alike(node, 0, 1)
@@ -81,6 +85,7 @@ def binary(of_floats: str, of_integers: Binary) -> Handler:
 def comparison(text: str) -> Handler:
     """A formula of two tensors of one type whose result is a boolean."""
 
+    @in_place
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
         indices = range(operand_count(node, expr, {}))
@@ -94,6 +99,7 @@ def comparison(text: str) -> Handler:
 def logical(text: str) -> Handler:
     """A formula of booleans, given as 0 and 1."""
 
+    @in_place
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
         operands = [node.truth(i) for i in range(operand_count(node, expr, {}))]
@@ -133,6 +139,7 @@ def operand_count(node: OnnxNode, expr: Expr, bound: dict[str, Num]) -> int:
 def variadic(function: str, mean: bool = False) -> Handler:
     """An operator of any number of inputs, joined pairwise so that formulas stay shallow."""
 
+    @in_place
     def handler(node: OnnxNode) -> Value:
         if not node.inputs:
             raise ShadergenError("SG0105", f"{node.op} needs at least one input")
@@ -163,6 +170,7 @@ def _joined(node: OnnxNode, function: str, operands: list[Value]) -> Value:
     return node.apply(Pointwise(terms[0], operands[0].type.dtype), *operands)
 
 
+@in_place
 def clip(node: OnnxNode) -> Value | Known:
     """Clip: bounds are attributes before operator set 11, then inputs; either may be missing."""
     x = node.item(0)
@@ -222,6 +230,7 @@ def _short(value: float) -> float:
     return float(str(np.float32(value))) if abs(value) <= FLOAT_MAX else value
 
 
+@in_place
 def power(node: OnnxNode) -> Value:
     """Pow: has the base's type; a known exponent becomes part of the formula."""
     x, exponent = node.numeric(0), node.item(1)
@@ -254,6 +263,7 @@ def _integer_power(node: OnnxNode, x: Value) -> Value:
     return node.apply(Pointwise(expr, x.type.dtype), x, y)
 
 
+@in_place
 def mod(node: OnnxNode) -> Value:
     """Mod: the result has the divisor's sign, or the dividend's if fmod is 1."""
     of_divisor = not node.choice("fmod", (0, 1))
@@ -263,6 +273,7 @@ def mod(node: OnnxNode) -> Value:
     return node.apply(Pointwise(expr, dtype), *operands)
 
 
+@in_place
 def prelu(node: OnnxNode) -> Value:
     """PRelu; the slope broadcasts to the input, never the other way round."""
     operands = alike(node, 0, 1)
@@ -277,12 +288,14 @@ def prelu(node: OnnxNode) -> Value:
     return y
 
 
+@in_place
 def gelu(node: OnnxNode) -> Value:
     """Gelu, by the error function or approximated by tanh."""
     name = {"none": "gelu", "tanh": "gelu_tanh"}[node.choice("approximate", ("none", "tanh"))]
     return node.apply(Pointwise(Call(name, (A,))), node.real(0))
 
 
+@in_place
 def where(node: OnnxNode) -> Value:
     """Where; the condition is bool, both other operands have the same type."""
     same_type(node, 1, 2)
@@ -290,6 +303,7 @@ def where(node: OnnxNode) -> Value:
     return node.apply(Pointwise(parse("where(x0, x1, x2)"), operands[1].type.dtype), *operands)
 
 
+@in_place
 def is_inf(node: OnnxNode) -> Value:
     """IsInf; attributes choose infinity, -infinity or both."""
     positive = node.choice("detect_positive", (1, 0))
@@ -303,6 +317,7 @@ def is_inf(node: OnnxNode) -> Value:
     return node.apply(Pointwise(parse(text), "bool"), node.real(0))
 
 
+@in_place
 def is_nan(node: OnnxNode) -> Value:
     """IsNaN: 1 where an element is not a number."""
     return node.apply(Pointwise(parse("is_nan(x0)"), "bool"), node.real(0))

@@ -15,6 +15,7 @@ from .....ir.ops import Pointwise, Reshape, Softmax
 from ...activations import ACTIVATIONS as FORMULAS
 from .activation import ACTIVATIONS, activation
 from .attention import attention, microsoft_rotary_embedding, multi_head_attention
+from .axes import in_place, of_maps
 from .convolution import conv
 from .elementwise import formula
 from .linear_algebra import fused_matmul, gemm
@@ -58,6 +59,7 @@ FUSED: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+@of_maps
 def fused_conv(node: OnnxNode) -> Value:
     """FusedConv: activation(conv(x, w) + bias + z); bias, z and activation are optional."""
     y = conv(node)
@@ -93,6 +95,7 @@ def fused_gemm(node: OnnxNode) -> Value:
 def with_bias(function: str) -> Handler:
     """A function of x, or of x + bias where a bias is given."""
 
+    @in_place
     def handler(node: OnnxNode) -> Value:
         total: Expr = Var("x0")
         operands = [node.operand(0)]

@@ -22,6 +22,7 @@ from .....ir.ops import (
 from .....ir.ops.base import unlike_text
 from ...slicing import taken
 from ..operands import Known, typed_item, whole_numbers
+from .axes import in_place, of_maps
 from .casts import of_any_type
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Sizes = tuple[int, ...]
 
 
+@in_place
 def concat(node: OnnxNode) -> Tensor:
     """Concat; the axis has been required since operator set 4."""
     items = [node.item(i) for i in range(len(node.inputs))]
@@ -51,6 +53,7 @@ def joined(node: OnnxNode, items: Sequence[Tensor], axis: int) -> Tensor:
     return parts[0] if len(parts) == 1 else node.moved(Concat(axis), *parts)
 
 
+@of_maps
 def depth_to_space(node: OnnxNode) -> Value:
     """DepthToSpace; before operator set 11 the order was always DCR."""
     block = _block(node)
@@ -58,6 +61,7 @@ def depth_to_space(node: OnnxNode) -> Value:
     return node.apply(DepthToSpace((block, block), order), node.operand(0))  # type: ignore[arg-type]
 
 
+@of_maps
 def space_to_depth(node: OnnxNode) -> Value:
     """SpaceToDepth: channel (i*b + j)*C + c holds row i, column j of each block."""
     x, b = node.operand(0), _block(node)
@@ -151,6 +155,7 @@ def _reshaped(node: OnnxNode, shape: Sizes) -> Tensor:
     return node.move(Reshape(shape), 0)
 
 
+@in_place
 def slice_(node: OnnxNode) -> Tensor:
     """Slice: bounds are attributes before operator set 10, then inputs."""
     shape = node.shape(0)
@@ -187,6 +192,7 @@ def cut(node: OnnxNode, op: Slice, x: Tensor) -> Tensor:
     return node.moved(op, x)
 
 
+@in_place
 def split(node: OnnxNode) -> list[Tensor]:
     """Split: sizes are an attribute before operator set 13, then an input; or equal parts."""
     shape = node.shape(0)
@@ -245,11 +251,13 @@ def size(node: OnnxNode) -> Known:
     return Known(node.layer, whole_numbers((prod(node.shape(0)),)).reshape(()))
 
 
+@in_place
 def identity(node: OnnxNode) -> Item:
     """Identity, for anything."""
     return node.entry(0)
 
 
+@in_place
 def dropout(node: OnnxNode) -> list[Item]:
     """Dropout does nothing at inference; its optional second result, the mask, is true."""
     node.ignore("ratio", "seed", 1)  # the ratio became an input

@@ -24,6 +24,7 @@ from .....ir.ops import (
     RMSNormalization,
 )
 from .....ir.ops.normalization import SQUARED_DIFFERENCE
+from .axes import of_maps
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .node import OnnxNode
 
 
+@of_maps
 def batch_normalization(node: OnnxNode) -> Value | list[Value]:
     """BatchNormalization with the stored statistics, or the batch's if training_mode=1."""
     epsilon, momentum = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
@@ -73,12 +75,14 @@ def _of_each_element(node: OnnxNode, x: Value, parameters: list[Value], epsilon:
     return node.apply(Pointwise(formula), x, *parameters)
 
 
+@of_maps
 def instance_normalization(node: OnnxNode) -> Value:
     """InstanceNormalization: normalises each channel over its space."""
     op = InstanceNormalization(node.number("epsilon", 1e-5))
     return node.apply(op, *(node.real(i) for i in range(3)))
 
 
+@of_maps
 def group_normalization(node: OnnxNode) -> Value:
     """GroupNormalization; before operator set 21 with one scale and bias for each group."""
     node.ignore("stash_type")
@@ -187,6 +191,7 @@ def _statistics(
     return mean if keepdims else node.apply(Reshape(variance.shape), mean), variance
 
 
+@of_maps
 def lrn(node: OnnxNode) -> Value:
     """LRN, across channels."""
     op = LRN(

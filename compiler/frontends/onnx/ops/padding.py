@@ -9,6 +9,7 @@ import numpy as np
 from .....errors import ShadergenError
 from .....ir.dimensions import bounds, statically_equal
 from .....ir.ops import Pad, Slice
+from .axes import in_place
 
 if TYPE_CHECKING:
     from .....ir.indexing import PadMode
@@ -20,6 +21,7 @@ MODES: tuple[PadMode, ...] = ("constant", "reflect", "edge", "wrap")
 WRAP_SINCE = 19
 
 
+@in_place
 def pad(node: OnnxNode) -> Tensor:
     """Pad: amounts are an attribute before operator set 11, then an input."""
     rank = len(node.shape(0))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
-from .....ir.dimensions import is_dynamic
 from .....ir.graph import Result
 from .....ir.ops import MaxPoolIndices, MaxUnpool, Pad, Pool, Reduce
+from .axes import of_maps
 from .windows import read_windows
 
 if TYPE_CHECKING:
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from .....ir.ops.pooling import Kind
     from .elementwise import Handler
     from .node import OnnxNode
-    from .windows import Windows
 
 
 def _pool(node: OnnxNode, kind: Kind, count_include_pad: bool = False, p: float = 2.0) -> Pool:
     windows = read_windows(node)
     ceil = bool(node.choice("ceil_mode", (0, 1)))
     if kind != "max":  # onnxruntime refuses that one
-        _refuse_cropping(node, windows)
+        windows.refuse_cropping(node)
     return Pool(
         kind,
         windows.kernel,
@@ -35,26 +34,6 @@ def _pool(node: OnnxNode, kind: Kind, count_include_pad: bool = False, p: float 
     )
 
 
-def _refuse_cropping(node: OnnxNode, windows: Windows) -> None:
-    """Refuse a padding "same" that is negative at both ends, since windows jump over elements.
-
-    The standard's formula then crops, TensorFlow's does not, and onnxruntime does in LpPool and in
-    AveragePool of operator set 19 and later.
-    """
-    if not windows.auto_pad.startswith("SAME"):
-        return
-    for size, stride, reach in zip(windows.shape[2:], windows.strides, windows.reach, strict=True):
-        rest = stride - 1 if is_dynamic(size) else (size - 1) % stride
-        if reach - 1 - rest < -1:
-            raise ShadergenError(
-                "SG0202",
-                f"{node.op} with auto_pad={windows.auto_pad} and a stride of {stride} is not "
-                f"supported for windows of {reach}",
-                why="the padding would be negative, which implementations interpret differently",
-                help="export the model with explicit pads",
-            )
-
-
 def _order(node: OnnxNode) -> float:
     """Return the order of a norm, which was any number at first."""
     p = node.number("p", 2.0) if node.version < 2 else float(node.integer("p", 2))
@@ -65,6 +44,7 @@ def _order(node: OnnxNode) -> float:
     return p
 
 
+@of_maps
 def max_pool(node: OnnxNode) -> list[Value]:
     """MaxPool; the second result says where each maximum was."""
     column_major = bool(node.choice("storage_order", (0, 1)))
@@ -77,12 +57,14 @@ def max_pool(node: OnnxNode) -> list[Value]:
     return [y, node.apply(where, x, y)]
 
 
+@of_maps
 def average_pool(node: OnnxNode) -> Value:
     """AveragePool; before operator set 7 the average always leaves out the padding."""
     include = bool(node.choice("count_include_pad", (0, 1)))
     return node.apply(_pool(node, "average", include), node.real(0))
 
 
+@of_maps
 def lp_pool(node: OnnxNode) -> Value:
     """LpPool: the Lp norm of each window."""
     p = _order(node)
@@ -92,6 +74,7 @@ def lp_pool(node: OnnxNode) -> Value:
 def global_pool(kind: Kind) -> Handler:
     """A pooling over all positions of each channel."""
 
+    @of_maps
     def handler(node: OnnxNode) -> Value:
         x = node.real(0)
         space = tuple(range(2, x.type.rank))
@@ -109,9 +92,10 @@ def global_pool(kind: Kind) -> Handler:
     return handler
 
 
+@of_maps
 def max_unpool(node: OnnxNode) -> Value:
     """MaxUnpool; indices refer to the size given by kernel, strides and pads, not output_shape."""
-    windows = read_windows(node)
+    windows = read_windows(node, dilated=False)
     x, indices = node.real(0), node.numeric(1)
     rank = windows.rank
     sizes = tuple(

@@ -11,6 +11,7 @@ Source: ONNX QuantizeLinear-25, QLinearConv-10, QLinearMatMul-21; ONNX Runtime f
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .....ir.ops import Concat, MatMul, Pointwise, Reshape, ResizeNearest, Trans
 from ..operands import Known, Narrow, element_type, typed_item
 from ..read.narrow_types import NARROW, IntegerFormat
 from ..read.types import ir_type, type_name
+from .axes import in_place, of_maps
 from .convolution import conv
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ UINT8 = 2
 QUANTIZED = (2, 3, 4, 5, *NARROW)
 
 
+@in_place
 def quantize_linear(node: OnnxNode) -> Item:
     """QuantizeLinear: q = saturate(round(x / scale) + zero), ties to even."""
     node.ignore("precision")
@@ -77,6 +80,7 @@ def _quantized(
     return typed_item(y, to)
 
 
+@in_place
 def dequantize_linear(node: OnnxNode) -> Tensor:
     """DequantizeLinear: x = (q - zero) * scale."""
     node.ignore("output_dtype")  # a float of whatever width
@@ -169,6 +173,7 @@ def _with_inputs(node: OnnxNode, inputs: tuple[Item | None, ...], handler: Handl
     return _value(result)
 
 
+@of_maps
 def qlinear_conv(node: OnnxNode) -> Item:
     """QLinearConv: the bias is in units of the input's scale times the weights'."""
     node.choice("channels_last", (0,))
@@ -185,6 +190,7 @@ def qlinear_conv(node: OnnxNode) -> Item:
     return _requantized(node, y, _factor(node, scales, _aligned(node, 6, y.shape, 1)), 6)
 
 
+@of_maps
 def conv_integer(node: OnnxNode) -> Value:
     """ConvInteger; sums are exact up to 2^24."""
     y = _with_inputs(node, (_centred(node, 0, 2), _centred(node, 1, 3, axis=0)), conv)
@@ -266,11 +272,11 @@ def qgemm(node: OnnxNode) -> Item:
 def quantized(function: Callable[[OnnxNode, list[Value]], Value], operands: int) -> Handler:
     """An operator of com.microsoft on numbers: each operand and the result is quantised."""
 
+    @wraps(function)
     def handler(node: OnnxNode) -> Item:
         values = [_value(_dequantized(node, 3 * k)) for k in range(operands)]
         return _result(node, function(node, values), 3 * operands)
 
-    handler.__doc__ = function.__doc__
     return handler
 
 
@@ -285,6 +291,7 @@ def pointwise(text: str, **defaults: float) -> Handler:
     expr = parse(text)
     operands = 2 if "x1" in text else 1
 
+    @in_place
     def function(node: OnnxNode, values: list[Value]) -> Value:
         bound: dict[str, Expr] = {n: Num(node.number(n, v)) for n, v in defaults.items()}
         return node.apply(Pointwise(substitute(expr, bound)), *values)
@@ -296,6 +303,7 @@ def pointwise(text: str, **defaults: float) -> Handler:
 def on_floats(inner: Handler) -> Handler:
     """An operator on one quantised operand that exists for floats."""
 
+    @wraps(inner)
     def function(node: OnnxNode, values: list[Value]) -> Value:
         node.choice("channels_last", (0,))
         if node.has("opset"):  # whose meaning QLinearSoftmax has
@@ -306,6 +314,7 @@ def on_floats(inner: Handler) -> Handler:
     return quantized(function, 1)
 
 
+@in_place
 def qlinear_concat(node: OnnxNode) -> Item:
     """QLinearConcat of com.microsoft: the result's scale comes first."""
     if len(node.inputs) < 5 or len(node.inputs) % 3 != 2:

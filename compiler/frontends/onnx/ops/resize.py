@@ -34,6 +34,7 @@ from .....ir.resampling import (
     single_taps,
 )
 from .....ir.types import MAP_RANK
+from .axes import in_place, of_maps
 from .resize_dynamic import AnyAxis, DynamicAxis, dynamic_axes, scaled_axes
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 
@@ -49,8 +50,9 @@ CROP = "tf_crop_and_resize"
 BY_LENGTH = ("align_corners", CROP)  # what divides by the length of the result
 
 
+@in_place
 def resize(node: OnnxNode) -> Value:
-    """Resize and Upsample; before operator set 11 positions are asymmetric."""
+    """Resize; before operator set 11 positions are asymmetric."""
     mode = node.choice("mode", MODES if node.version >= 7 else ("nearest", "bilinear"))
     if node.op == "Upsample" or node.version < 11:
         mode = {"bilinear": "linear"}.get(mode, mode)
@@ -325,7 +327,13 @@ def _check_count(node: OnnxNode, count: int, axes: tuple[int, ...]) -> None:
         )
 
 
+@of_maps
+def upsample(node: OnnxNode) -> Value:
+    """Upsample, the older name of Resize."""
+    return resize(node)
+
+
 RESIZE: dict[str, Handler] = {
     "Resize": resize,
-    "Upsample": resize,
+    "Upsample": upsample,
 }

@@ -10,6 +10,7 @@ from .....errors import ShadergenError
 from .....ir.graph import constant
 from .....ir.ops import AffineGrid, GridSample, RoiAlign
 from ..operands import Known
+from .axes import of_maps
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 256  # along each axis of a bin: beyond, a GPU pass takes seconds
 
 
+@of_maps
 def grid_sample(node: OnnxNode) -> Value:
     """GridSample; before operator set 20 the modes are called bilinear and bicubic."""
     names = ("bilinear", "nearest", "bicubic")

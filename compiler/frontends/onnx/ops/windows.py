@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
+from .....ir.dimensions import is_dynamic
 from .....ir.ops.window import same_padding
 from .....records import dataclass
 
@@ -49,14 +50,38 @@ class Windows:
         )
         return share(totals, self.auto_pad == "SAME_LOWER")
 
+    def refuse_cropping(self, node: OnnxNode) -> None:
+        """Refuse a padding "same" that is negative at both ends, as windows jump over elements.
 
-def read_windows(node: OnnxNode, kernel: Sizes | None = None, least_pad: int = 0) -> Windows:
+        The standard's formula then crops, TensorFlow's does not, and onnxruntime does in LpPool and
+        in AveragePool of operator set 19 and later.
+        """
+        if not self.auto_pad.startswith("SAME"):
+            return
+        for size, stride, reach in zip(self.shape[2:], self.strides, self.reach, strict=True):
+            rest = stride - 1 if is_dynamic(size) else (size - 1) % stride
+            if reach - 1 - rest < -1:
+                raise ShadergenError(
+                    "SG0202",
+                    f"{node.op} with auto_pad={self.auto_pad} and a stride of {stride} is not "
+                    f"supported for windows of {reach}",
+                    why="the padding would be negative, which implementations interpret "
+                    "differently",
+                    help="export the model with explicit pads",
+                )
+
+
+def read_windows(
+    node: OnnxNode, kernel: Sizes | None = None, least_pad: int = 0, dilated: bool = True
+) -> Windows:
     """Read the attributes of windows over the first input.
 
     Args:
         node: the node.
         kernel: its size, where the weights say it.
         least_pad: the smallest padding that is implemented.
+        dilated: whether the operator has dilations; otherwise the attribute is refused, as any
+            attribute that is not read.
 
     Raises:
         ShadergenError: SG0105 and SG0202 for attributes that contradict each other or are not
@@ -79,7 +104,7 @@ def read_windows(node: OnnxNode, kernel: Sizes | None = None, least_pad: int = 0
             f"attribute kernel_shape={list(given)} of {node.op} does not fit {rank} spatial axes",
         )
     strides = numbers(node, "strides", 1, rank, 1)
-    dilations = numbers(node, "dilations", 1, rank, 1)
+    dilations = numbers(node, "dilations", 1, rank, 1) if dilated else (1,) * rank
     pads = numbers(node, "pads", 0, 2 * rank, least_pad)
     auto_pad: str = node.choice("auto_pad", AUTO_PADS)
     if auto_pad != "NOTSET":
