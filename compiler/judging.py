@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .options import Options
 
 UNORM8_STEP = 0.5 / 255
+HUGE = 1e30  # numbers of this size and more stand for infinity, as the lowest float does in masks
 ROUNDED = {  # tolerance and note, by the format of weights
     "float16": (
         TOLERANCES["mediump"],
@@ -109,11 +110,11 @@ def judge(
             notes.append(HALF_NOTE)
         if options.weight_format in ROUNDED:
             notes.append(ROUNDED[options.weight_format][1])
-        bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
+        error, bound = error_and_bound(np.abs(found - want), want, tolerance)
         if o.port.encoding == "unorm8":
             want = want.clip(0, 1)
             bound += UNORM8_STEP
-        error = np.abs(found - want)
+            error = np.abs(found - want)
         largest = float(np.abs(want).max(initial=0))
         result = OutputError(
             o.name, want.shape, float(error.max()), float(error.mean()), bound, largest
@@ -125,6 +126,30 @@ def judge(
         notes.append(said)
         errors.append(result)
     return errors, notes
+
+
+def error_and_bound(
+    error: NDArray[Any],
+    want: NDArray[Any],
+    tolerance: float,
+    known: NDArray[np.bool_] | bool = True,
+) -> tuple[NDArray[Any], float]:
+    """Return the error of each element, and how large it may be: the same for all elements.
+
+    The bound grows with the largest number of the reference, but for infinities and numbers that
+    stand for them: a single one would let every error pass. The error of such a number is scaled,
+    so that the bound is relative to the number itself.
+
+    Args:
+        error: the absolute errors.
+        want: the reference.
+        tolerance: of a tensor whose largest number is 1 or less.
+        known: which elements count.
+    """
+    size = np.abs(want)
+    scale = max(1.0, float(size[known & (size < HUGE)].max(initial=0)))
+    huge = (size >= HUGE) & np.isfinite(size)
+    return np.where(huge, error * scale / np.where(huge, size, 1), error), tolerance * scale
 
 
 def tolerance_of(options: Options) -> float:

@@ -15,7 +15,7 @@ from ..compilation import import_model
 from ..frontends import Request
 from ..frontends.onnx.read.model import parse_model
 from ..frontends.signatures import is_keras
-from ..judging import tolerance_of
+from ..judging import error_and_bound, tolerance_of
 from ..references import NumpyReference, choose_reference
 from .pixels import difference
 
@@ -89,8 +89,8 @@ def _compared(verified: Verification, options: Options) -> list[str]:
         if want.shape != ours[name].shape:
             unlike = f"shape {ours[name].shape}, the reference has {want.shape}"
             raise ShadergenError("SG0701", f"'{name}' has {unlike}")
-        finite = np.abs(want[np.isfinite(want)])
-        bound = tolerance * max(1.0, float(finite.max(initial=0)))
-        if difference(np.asarray(ours[name], np.float64), want).max(initial=0) > bound:
+        absolute = difference(np.asarray(ours[name], np.float64), want)
+        error, bound = error_and_bound(absolute, want, tolerance)
+        if error.max(initial=0) > bound:
             wrong.append(name)
     return wrong

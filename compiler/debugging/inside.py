@@ -13,7 +13,7 @@ from ...errors import ShadergenError
 from ...passes.placement.aliases import places_of
 from ...records import dataclass
 from ...runtime_glue.python.loading import load
-from ..judging import UNORM8_STEP, judge, tolerance_of
+from ..judging import UNORM8_STEP, error_and_bound, judge, tolerance_of
 from ..runtimes import GLES, WEBGPU, open_context
 from ..session import fitted
 from ..ties import find_pick, only_ties
@@ -127,12 +127,12 @@ class Inside:
         """Compare the elements of a tensor that the inputs determine."""
         want = np.asarray(expected, np.float64)
         known = self.determined.get(stored.value, np.broadcast_to(True, want.shape))
-        finite = np.abs(want[known & np.isfinite(want)])
-        bound = self.tolerance * max(1.0, float(finite.max(initial=0)))
+        error, bound = error_and_bound(difference(got, want), want, self.tolerance, known)
         if self.build.textures[stored.texture].bits == 8:
             want = want.clip(0, 1)
             bound += UNORM8_STEP
-        error = np.where(known, difference(got, want), 0.0)
+            error = difference(got, want)
+        error = np.where(known, error, 0.0)
         most = float(error.max(initial=0))
         pixel, tied = None, False
         if most > 0:

@@ -23,6 +23,7 @@ from ...ir.reference import evaluate_graph
 from ...passes.placement.target import TOLERANCES
 from ...records import dataclass
 from ..benchmark.latency import believable, latency
+from ..judging import error_and_bound
 from ..random_inputs import random_inputs
 from .isolation import MEASURED, build_of, isolate, repeated
 
@@ -160,9 +161,9 @@ def _difference(runner: Runner, expected: dict[str, np.ndarray], choice: Choice)
     for name, want in expected.items():
         got = runner.read(name)
         finite = np.isfinite(want)
-        bound = TOLERANCES[choice.precision or "highp"]
-        bound *= max(1.0, float(np.abs(want[finite]).max(initial=0)))
-        error = float(np.abs(got - want)[finite].max(initial=0))
+        tolerance = TOLERANCES[choice.precision or "highp"]
+        errors, bound = error_and_bound(np.abs(got - want), want, tolerance)
+        error = float(errors[finite].max(initial=0))
         if not error <= bound:
             return f"it differs from the reference by {error:.3g}, at most {bound:.3g} is allowed"
     return ""

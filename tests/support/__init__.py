@@ -17,6 +17,7 @@ from shadergen.backends.kernels import KernelFamilies, lower
 from shadergen.backends.schedule import schedule
 from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build
+from shadergen.compiler.judging import error_and_bound
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.formula_parser import parse
@@ -153,8 +154,8 @@ def assert_runs_like_reference(
     for o in graph.outputs:
         expected = want[o.name].transpose(o.port.axes)
         assert got[o.name].shape == expected.shape
-        bound = tolerance * max(1.0, float(np.abs(expected).max()))
-        worst = float(np.abs(got[o.name] - expected).max())
+        error, bound = error_and_bound(np.abs(got[o.name] - expected), expected, tolerance)
+        worst = float(error.max())
         assert worst <= bound, f"{o.name}: error {worst:g} beyond {bound:g}"
     return files
 
