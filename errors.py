@@ -78,7 +78,7 @@ CURES: dict[str, str] = {
     "SG0103": "copy, download or export the file again",
     "SG0104": "save the whole model, not only its weights",
     "SG0105": "export the model again; for ONNX files, onnx.checker.check_model explains more",
-    "SG0106": "check the training: NaN and infinity in weights; export again",
+    "SG0106": "if weights are NaN or infinite, mend the training; then export the model again",
     "SG0107": "keep the data files beside the model, in its folder",
     "SG0201": "end the model before the operator (--outputs), or define the operator (--define)",
     "SG0202": "change the argument in the model, or end the model before the operator (--outputs)",

@@ -121,7 +121,7 @@ def _first_words(model: str, generator: str) -> str:
     model = comment(model).replace("*/", "* /").replace("/*", "/ *")
     return (
         f"/* A shadergen build as C: {model}, by {generator}.\n"
-        "   A file whose name and text have this SHA-256 is replaced with the build:\n   "
+        "   SHA-256 of this file's name and text; a new build replaces the file if it matches:\n   "
     )
 
 

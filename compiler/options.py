@@ -224,8 +224,9 @@ class Options:
                 supported = "auto, 2d, array; stacked with --stage fragment"
                 raise invalid("textures", "stacked", supported, "dispatches write array textures")
             if target.planes_per_pass or target.winograd not in ("auto", "off"):
-                help = "leave out --mrt and --winograd: they ask for draws to several layers"
-                raise invalid("textures", "stacked", "auto, 2d, array with these options", help)
+                supported = "auto, 2d, array; stacked without --mrt and --winograd"
+                help = "leave out --mrt and --winograd, which ask for draws to several layers"
+                raise invalid("textures", "stacked", supported, help)
         return target
 
     def _check_wgsl(self) -> None:

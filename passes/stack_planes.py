@@ -82,7 +82,7 @@ def _why(stacked: Node, arrays: Node, context: Context) -> str:
     if one is None:
         return ""
     if several is None:
-        return "no kernel writes an array"
+        return "no kernel can write this result to an array texture"
     faster = _is_clearly_faster(one.time, several.time)
     return "one draw is predicted to be faster" if faster else ""
 

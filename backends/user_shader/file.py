@@ -139,7 +139,7 @@ def user_shader(
             "SG0301",
             f"{option} is not supported",
             why="the result has another size than the picture, so the two cannot be mixed",
-            help="mix in the network: add a share of the picture, enlarged by interpolation",
+            help="do the mixing inside the network: there, add a share of the enlarged picture",
         )
     tests = [] if ports.luma else _larger(larger, upscale_from)
     reasons = []

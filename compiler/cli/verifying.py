@@ -86,8 +86,8 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 )
 @runtime_options(
     "auto: what --device asks for; without --device, the first one installed. With several "
-    "devices, gles and webgpu verify only the builds that run on this runtime. webgpu without "
-    "--device means --device webgpu."
+    "devices, gles verifies only the builds that run on gles, and webgpu those that run on webgpu. "
+    "webgpu without --device means --device webgpu."
 )
 @click.option(
     "--layers",

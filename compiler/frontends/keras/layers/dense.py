@@ -81,7 +81,8 @@ def _label_sizes(layer: Layer, x: Tensor, operand: str, result: str) -> dict[str
         before, dots, after = labels.partition("...")
         if len(before) + len(after) > len(shape) or (not dots and len(labels) != len(shape)):
             config.malformed(
-                "equation", f"an equation for an input of shape {list(x.shape)} and output_shape"
+                "equation",
+                f"an equation that fits both the input's shape {list(x.shape)} and output_shape",
             )
         found = [*zip(before, shape, strict=False)]
         found += zip(reversed(after), reversed(shape), strict=False)

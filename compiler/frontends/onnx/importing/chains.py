@@ -64,8 +64,8 @@ def with_whole_operators(model: Model, request: Request) -> Model:
             whole[chain[2].output[0]] = one
             left_out.update(node.output[0] for node in chain[:2])
             if request.dynamic is not None:
-                name = f"{layer_name(chain[0])} to {layer_name(chain[2])}"
-                request.notes.append(f"{name}: taken as {one.op_type} at every size")
+                name = f"the nodes from {layer_name(chain[0])} to {layer_name(chain[2])}"
+                request.notes.append(f"{name} are compiled as {one.op_type}, at every size")
     nodes = [
         whole.get(n.output[0] if n.output else "", n)
         for n in model.body.nodes
