@@ -28,6 +28,7 @@ from .pictures.kinds import only
 from .pictures.network import PictureNetwork
 from .pictures.picture import axes_of, to_scaled_array
 from .pictures.reading import SUFFIXES, read_picture
+from .pictures.video import VIDEOS
 from .session import Session, fitted
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
     from .pictures.network import Progress
     from .runtimes import Build
-
-VIDEOS = (".mp4", ".mkv", ".mov", ".m4v", ".webm", ".avi")
 
 
 @dataclass(frozen=True)

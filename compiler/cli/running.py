@@ -28,6 +28,7 @@ from .output import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ..pictures.network import Progress
     from ..pictures.quality import Quality
     from ..player.pictures import Shown
     from ..running import Run
@@ -60,8 +61,8 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
 @click.option(
     "--original",
     type=click.Path(path_type=Path),
-    metavar="PICTURE",
-    help="Print the PSNR of the result against this picture (or folder).",
+    metavar="FILE",
+    help="Print the PSNR of the result against this picture, video or folder.",
 )
 @click.option(
     "--labels",
@@ -116,7 +117,7 @@ def run(
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
-    from ..pictures.quality import check_originals, measure
+    from ..pictures.quality import check_originals
     from ..pictures.side_by_side import check_comparison
     from ..player.outline import is_user_shader
     from ..running import run_file
@@ -136,7 +137,7 @@ def run(
             _show_folder(build, input, output, original, as_json)
             return
         shown = _show(build, input, output)
-        quality = None if original is None else measure(input, output, original)
+        quality = None if original is None else _measured_alone(input, output, original)
         if as_json:
             print_json(asdict(shown) | _quality_json(quality))
         else:
@@ -148,9 +149,9 @@ def run(
     )
     with progress_bar() as progress:
         result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
-    quality, wrong = None, dict[str, ShadergenError]()
-    if original is not None and output is not None:
-        quality, wrong = _measured(result.pictures, input, output, original)
+        quality, wrong = None, dict[str, ShadergenError]()
+        if original is not None and output is not None:
+            quality, wrong = _measured(result.pictures, input, output, original, progress)
     if input.is_dir():  # the others are reported all the same
         result = replace(result, errors={**result.errors, **wrong})
     if as_json:
@@ -166,7 +167,7 @@ def run(
 
 
 def _measured(
-    pictures: Iterable[str], input: Path, output: Path, original: Path
+    pictures: Iterable[str], input: Path, output: Path, original: Path, progress: Progress
 ) -> tuple[Quality | None, dict[str, ShadergenError]]:
     """Return the means over pictures that fit their originals, and what is wrong with others."""
     from ..pictures.quality import mean, measure
@@ -175,10 +176,20 @@ def _measured(
     for path in pictures:
         name = Path(path).name if input.is_dir() else ""
         try:
-            found.append(measure(input / name, output / name, original / name))
+            found.append(measure(input / name, output / name, original / name, progress))
         except ShadergenError as error:
             wrong[path] = error
     return mean(found) if found else None, wrong
+
+
+def _measured_alone(input: Path, output: Path, original: Path) -> Quality:
+    from ..pictures.quality import measure
+    from ..pictures.video import VIDEOS
+
+    if input.suffix.lower() not in VIDEOS:
+        return measure(input, output, original)
+    with progress_bar() as progress:
+        return measure(input, output, original, progress)
 
 
 def _quality_json(quality: Quality | None) -> dict[str, Any]:
@@ -207,7 +218,7 @@ def _compare(
             what = "before and after" if original is None else "before, after and original"
             echo(f"{compare}: {what}, side by side")
     if quality is not None and not as_json:
-        mean = f", mean of {count(quality.pictures, 'picture')}" if quality.pictures > 1 else ""
+        mean = f", mean of {count(quality.pictures, quality.what)}" if quality.pictures > 1 else ""
         plain = "bicubic" if quality.resized else "input"
         echo(*psnr_lines(f"{original}{mean}", plain, quality.plain, quality.network))
 
@@ -279,9 +290,10 @@ def _shared_notes(result: Run) -> Iterator[str]:
 def _show(shader: Path, input: Path, output: Path) -> Shown:
     """Run a user shader on a picture or a video."""
     from ..arrays import ARRAYS
+    from ..pictures.video import VIDEOS
     from ..player.pictures import show_picture
     from ..player.videos import show_video
-    from ..running import VIDEOS, check_source
+    from ..running import check_source
 
     check_source(input, output)
     if {input.suffix.lower(), output.suffix.lower()} & {*ARRAYS}:
@@ -321,10 +333,10 @@ def _show_folder(
                 shown[str(path)] = made
             else:
                 errors[str(path)] = made
-    quality = None
-    if original is not None:
-        quality, wrong = _measured(shown, folder, output, original)
-        errors |= wrong
+        quality = None
+        if original is not None:
+            quality, wrong = _measured(shown, folder, output, original, progress)
+            errors |= wrong
     if as_json:
         data = {path: asdict(each) for path, each in shown.items()}
         rendered = {path: error.render() for path, error in errors.items()}

@@ -221,23 +221,27 @@ def write_pixels(output: Path, pixels: NDArray[Any], bits: int, metadata: Metada
         raise write_error(output, error) from None
 
 
-def require_pictures(option: str, paths: Mapping[str, Path]) -> None:
-    """Refuse, before the work, what is not named as a picture file.
+def require_files(
+    option: str, kind: str, suffixes: Sequence[str], paths: Mapping[str, Path]
+) -> None:
+    """Refuse, before the work, what is not named as a file of some kind.
 
     Args:
-        option: that needs pictures.
+        option: that needs such files.
+        kind: of the files: "picture" or "video".
+        suffixes: that they may have.
         paths: by what people call them.
 
     Raises:
         ShadergenError: SG0301.
     """
     for what, path in paths.items():
-        if path.is_dir() or path.suffix.lower() not in SUFFIXES:
+        if path.is_dir() or path.suffix.lower() not in suffixes:
             raise ShadergenError(
                 "SG0301",
-                f"with {option}, {what} must be a picture",
+                f"with {option}, {what} must be a {kind}",
                 why=f"it is '{path}'",
-                supported=", ".join(SUFFIXES),
+                supported=", ".join(suffixes),
             )
 
 

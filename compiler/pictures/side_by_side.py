@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ShadergenError
 from .. import extras
-from .files import require_pictures, write_pixels
+from .files import require_files, write_pixels
 from .picture import as_integers
 from .reading import SUFFIXES, read_picture
 from .writing import to_pillow
@@ -67,7 +67,8 @@ def check_comparison(
     """
     if result is None:
         raise ShadergenError("SG0301", "--compare also needs -o with a file for the result")
-    require_pictures("--compare", {"INPUT": source, "the result of -o": result})
+    named = {"INPUT": source, "the result of -o": result}
+    require_files("--compare", "picture", SUFFIXES, named)
     if output.suffix.lower() not in SUFFIXES:
         raise ShadergenError(
             "SG0605",

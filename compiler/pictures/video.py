@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .files import Settings
     from .network import PictureNetwork, Progress
 
+VIDEOS = (".mp4", ".mkv", ".mov", ".m4v", ".webm", ".avi")
 CODECS = {".webm": "libvpx-vp9"}
 CODEC = "libx264"
 QUALITY = {  # hardly any loss
@@ -69,12 +70,7 @@ def run_video(
         raise ShadergenError("SG0301", "the result needs a file", help="name the video with -o")
     av = extras.need("av", "av", "reading and writing videos")
     with ExitStack() as stack:
-        try:
-            container = stack.enter_context(av.open(str(source)))
-            video = container.streams.video[0]
-        except (av.FFmpegError, OSError, IndexError) as error:
-            why = "it has no video stream" if isinstance(error, IndexError) else reason(error)
-            raise ShadergenError("SG0101", f"cannot read '{source}' as a video", why=why) from None
+        container, video = opened(source, stack)
         try:
             fresh = stack.enter_context(replacing_file(output))
             target = stack.enter_context(av.open(str(fresh), "w"))
@@ -86,6 +82,26 @@ def run_video(
                 why=reason(error),
                 help="name a .mkv file, which takes every format of sound",
             ) from None
+
+
+def opened(source: Path, stack: ExitStack) -> tuple[Any, Any]:
+    """Return a file and its video stream, as PyAV has them; the file is open until the stack ends.
+
+    Raises:
+        ShadergenError: SG0101 when it cannot be read as a video, SG0606 without PyAV.
+    """
+    av = extras.need("av", "av", "reading and writing videos")
+    try:
+        container = stack.enter_context(av.open(str(source)))
+        return container, container.streams.video[0]
+    except (av.FFmpegError, OSError, IndexError) as error:
+        why = "it has no video stream" if isinstance(error, IndexError) else reason(error)
+        raise ShadergenError("SG0101", f"cannot read '{source}' as a video", why=why) from None
+
+
+def quarter_turns(frame: Any) -> int:
+    """Return how often to turn a frame to the left by 90 degrees, to show it as players do."""
+    return TURNS.get(getattr(frame, "rotation", 0) % 360, 0)
 
 
 class _Video:
@@ -142,8 +158,7 @@ class _Video:
         """Return a frame as the network makes it."""
         kind = "rgb48le" if self._deep else "rgb24"
         pixels = frame.reformat(format=kind, src_colorspace=self._space_of(frame)).to_ndarray()
-        turns = TURNS.get(getattr(frame, "rotation", 0) % 360, 0)
-        if turns:
+        if turns := quarter_turns(frame):
             pixels = np.ascontiguousarray(np.rot90(pixels, turns))
         picture = Picture(pixels)
         prepared = self._network.prepare(picture.size)

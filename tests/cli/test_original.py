@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from support import ESPCN
+from support.players import require
 
 from shadergen.compiler.cli.output import psnr_lines
 from shadergen.compiler.pictures.quality import check_originals, mean, measure
@@ -77,7 +80,9 @@ def test_several_pictures_count_equally(tmp_path: Path) -> None:
     ("source", "result", "original", "says"),
     [
         ("a.png", None, "a.png", "--original also needs -o"),
-        ("clip.mp4", "out.mp4", "a.png", "INPUT must be a picture"),
+        ("clip.mp4", "out.mp4", "a.png", "the original must be a video"),
+        ("clip.mp4", "out.png", "clip.mp4", "the result of -o must be a video"),
+        ("a.png", "b.png", "clip.mp4", "the original must be a picture"),
         ("a.png", "out.npz", "a.png", "the result of -o must be a picture"),
         ("a.png", "b.png", "b.npy", "the original must be a picture"),
         ("a.png", "b.png", "none.png", "cannot read "),
@@ -139,3 +144,84 @@ def test_equal_pictures_are_called_equal() -> None:
         "  network  equal",
     )
     assert psnr_lines("high.png", "input", float("inf"), 30.0)[1] == "  input    equal"
+
+
+def filmed(path: Path, size: tuple[int, int], frames: int, pixels: str = "yuv420p") -> Path:
+    """Write a lossless video of soft noise."""
+    av = pytest.importorskip("av")
+    rng = np.random.default_rng(size[0] + frames)
+    with av.open(str(path), "w") as video:
+        stream = video.add_stream("ffv1", rate=10)
+        (stream.height, stream.width), stream.pix_fmt = size, pixels
+        for _ in range(frames):
+            coarse = Image.fromarray(rng.integers(0, 256, (6, 8, 3), np.uint8))
+            picture = coarse.resize((size[1], size[0]), Image.Resampling.BICUBIC)
+            video.mux(stream.encode(av.VideoFrame.from_image(picture)))
+        video.mux(stream.encode())
+    return path
+
+
+def psnr_of_ffmpeg(one: Path, other: Path) -> float:
+    """Return the mean of the frames' PSNR on luma by FFmpeg."""
+    stats = one.with_suffix(".txt")
+    pairs = "[0]settb=AVTB,setpts=N[a];[1]settb=AVTB,setpts=N[b];[a][b]"
+    inputs = ("-v", "error", "-i", str(one), "-i", str(other))
+    measured = f"{pairs}psnr=stats_file={stats}"
+    subprocess.run(["ffmpeg", *inputs, "-lavfi", measured, "-f", "null", "-"], check=True)
+    return float(np.mean([float(y) for y in re.findall(r"psnr_y:([0-9.]+)", stats.read_text())]))
+
+
+@pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le"])
+def test_videos_are_compared_as_ffmpeg_compares_them(tmp_path: Path, pixels: str) -> None:
+    require("ffmpeg")
+    before = filmed(tmp_path / "before.mkv", (48, 64), 3, pixels)
+    made = filmed(tmp_path / "made.mkv", (48, 64), 3, pixels)
+    wanted = filmed(tmp_path / "wanted.mkv", (48, 64), 3, pixels)
+    after = tmp_path / "after.mkv"
+    blurred = ["ffmpeg", "-v", "error", "-i", str(made), "-vf", "avgblur=2", "-c:v", "ffv1"]
+    subprocess.run([*blurred, str(after)], check=True)
+    found = measure(before, after, wanted)
+    assert found.network == pytest.approx(psnr_of_ffmpeg(after, wanted), abs=0.006)
+    assert found.plain == float("inf")
+    assert (found.pictures, found.what, found.resized) == (3, "frame", False)
+
+
+def test_a_smaller_video_is_enlarged(tmp_path: Path) -> None:
+    small = filmed(tmp_path / "small.mkv", (24, 32), 2)
+    wanted = filmed(tmp_path / "wanted.mkv", (48, 64), 2)
+    found = measure(small, wanted, wanted)
+    assert found.resized
+    assert 5 < found.plain < 40
+    assert found.network == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("size", "frames", "says"),
+    [
+        ((48, 64), 4, "INPUT has 2 frames, the result 2, the original 4"),
+        ((48, 64), 1, "INPUT has 2 frames, the result 2, the original 1"),
+        ((24, 32), 2, "the result has 64x48 pixels, the original 32x24"),
+    ],
+)
+def test_other_videos_are_no_originals(
+    tmp_path: Path, size: tuple[int, int], frames: int, says: str
+) -> None:
+    made = filmed(tmp_path / "made.mkv", (48, 64), 2)
+    with pytest.raises(ShadergenError, match="is no original of") as caught:
+        measure(made, made, filmed(tmp_path / "other.mkv", size, frames))
+    assert says in caught.value.render()
+
+
+@pytest.mark.gl
+def test_run_compares_a_video_with_its_original(shadergen: Any, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    assert shadergen("compile", ESPCN, "-o", build, "--input-size", "16x24").code == 0
+    low, high = (
+        filmed(tmp_path / "low.mkv", (16, 24), 2),
+        filmed(tmp_path / "high.mkv", (32, 48), 2),
+    )
+    out = tmp_path / "out.mkv"
+    ran = shadergen("run", build, low, "-o", out, "--original", high)
+    found = measure(low, out, high)
+    assert f"PSNR on luma against {high}, mean of 2 frames\n" in ran.out
+    assert f"  bicubic  {found.plain:.2f} dB\n  network  {found.network:.2f} dB" in ran.out
