@@ -62,7 +62,7 @@ IN_FFMPEG = "FFmpeg compiles the shader, then renders the picture"
     "--original",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Print the PSNR of the result against this picture, video or folder.",
+    help="Print the PSNR of the result against this file (or folder).",
 )
 @click.option(
     "--labels",
