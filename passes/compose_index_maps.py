@@ -137,7 +137,7 @@ def _check(found: _Found, context: Context) -> str:
     if context.target.textures == "2d" and x.type.layers > copy.type.layers:
         return f"would read {x.type.layers} textures, or only {copy.type.layers} with a copy"
     if nest_of(kernel, *(v.type for v in parts(after).operands)) is None:
-        return "indices depend on data, or positions outside the tensors are filled with different values"
+        return "indices depend on data, or positions outside tensors get different fill values"
     costs = context.target.costs
     through, two = _times(after, costs), _times(node, costs)
     if not found.read_elsewhere:
