@@ -15,6 +15,7 @@ import { planAxis } from "./tiles.js";
 
 const MOST_BYTES = 2 ** 29; // of a build's textures; what needs more is run in tiles, if it can be
 const TILE = 768; // of a build of dynamic sizes, for each side
+const CHROMA = 2; // pixels around a pixel that resizing chroma reads
 const MULTIPLES = [1, 2, 4, 8, 16, 32, 64]; // of sizes, which networks with strides need
 const MOST_PLANS = 8;
 
@@ -88,7 +89,8 @@ export class PictureNetwork {
     }
     const [taken, given] = [mapOf(input), mapOf(output)];
     const field = output.receptive_field;
-    const axis = (name, length) => planAxis(name, length, taken[name], given[name], field?.[name]);
+    const beside = taken.channels === 1 ? CHROMA : 0;
+    const axis = (name, length) => planAxis(name, length, taken[name], given[name], field?.[name], beside);
     const [columns, rows] = [axis("width", width), axis("height", height)];
     if (!columns || !rows) return this.untiled(build, [width, height], whyUntiled(field));
     const frame = [taken.width, taken.height];

@@ -19,11 +19,13 @@ import { ShadergenError } from "./errors.js";
  * @param length of the picture
  * @param taken, given: lengths of the build's input and output
  * @param field: of this axis of a receptive field; undefined if the build has none
+ * @param beside: pixels that showing an element of the result reads on each side
  */
-export function planAxis(name, length, taken, given, field) {
+export function planAxis(name, length, taken, given, field, beside = 0) {
   if (length === taken) return { tiles: [{ at: 0, from: 0, to: given, inside: 0 }], result: given, extended: 0 };
   if (!field) return null;
-  const { scale, before, after, period } = field;
+  const { scale, period } = field;
+  const [before, after] = [field.before, field.after].map((reach) => Math.max(reach, beside));
   const [p, q] = scale; // p elements of the input for q of the output
   const place = (element) => Math.ceil((element * q) / p); // in the output
   const result = length > taken ? given + place(length - taken) : given - Math.floor(((taken - length) * q) / p);

@@ -50,6 +50,12 @@ def doubled() -> Any:
     return picture_model(nodes, w=mixing(12, 3, 3))
 
 
+def doubled_luma() -> Any:
+    """A network of luma that reads a single pixel; its result keeps the picture's chroma."""
+    nodes = [node("Conv", "x", "w", outputs=("h",)), node("DepthToSpace", "h", blocksize=2)]
+    return picture_model(nodes, 1, w=mixing(4, 1, 1))
+
+
 def cropped() -> Any:
     return picture_model([node("Conv", "x", "w")], w=mixing(3, 3, 5))
 

@@ -11,7 +11,16 @@ from support import ESPCN
 from support.browser import ROOT, VULKAN, chromium, served
 from support.onnx_models import node
 from support.picture_builds import ask
-from support.picture_models import blurred, cropped, darkened, doubled, picture, pooled, strided
+from support.picture_models import (
+    blurred,
+    cropped,
+    darkened,
+    doubled,
+    doubled_luma,
+    picture,
+    pooled,
+    strided,
+)
 from support.runtime_models import Model
 from support.web_pages import compiled, scaled
 
@@ -27,12 +36,13 @@ MODELS = {
     "blurred": blurred(),
     "strided": strided(),
     "doubled": doubled(),
+    "luma": doubled_luma(),
     "cropped": cropped(),
     "pooled": pooled(),
     "dark": darkened(3),
     "clear": darkened(4),
 }
-COMPARED = ["blurred", "strided", "doubled", "cropped"]
+COMPARED = ["blurred", "strided", "doubled", "luma", "cropped"]
 APIS = {"WebGL 2": "swiftshader", "WebGPU": "webgpu"}
 
 
