@@ -26,8 +26,10 @@ from ..backends.devices import DEVICES, DRAWN, device, family_of
 from ..backends.devices.families import FAMILIES, FITTED
 from ..backends.devices.gpus import GPUS, RENDER_TARGET_BYTES, Gpu
 from ..backends.texels import texel_bytes
+from ..backends.user_shader.frame import EXPLICIT
 from ..errors import ShadergenError
 from ..ir.types import LANES
+from ..passes.placement.costs import with_pairs
 from ..passes.placement.kernels import Work
 from ..passes.predict_cost import instruction_time
 from ..records import dataclass
@@ -261,6 +263,8 @@ def _cycles(
 ) -> float:
     """Return the cycles of a pass's instructions; a multiply-add takes a lane one."""
     multiply_add = max(unit.multiply for unit in costs.units) / LANES
+    if p["work"].get("precision") == EXPLICIT:
+        costs = with_pairs(costs)
     return instruction_time([_work(p, constants, textures, costs)], costs) / multiply_add
 
 
@@ -300,7 +304,7 @@ def _work(p: Mapping[str, Any], constants: int, textures: Mapping[str, Any], cos
         alive=0,
         stores=p["bytes"]["written"] // written,
         halves=written < VECTOR_BYTES,
-        mediump=counts.get("precision") == "mediump",
+        mediump=counts.get("precision") in ("mediump", EXPLICIT),
         targets=len(p["writes"]),
         programs=0,
         code=0,

@@ -12,6 +12,7 @@ from ..backends.devices import DEFAULT_DEVICE, DEVICES, PROFILE_SUFFIX, family_o
 from ..backends.devices.families import FAMILIES
 from ..backends.devices.profile import USER_SHADER, user_shader_limits
 from ..backends.replacing import check_own_file, replace_own_file
+from ..backends.user_shader.hooks import STAGES
 from ..errors import ShadergenError, did_you_mean, few
 from ..ir.reference import Machine, as_logical, evaluate_graph
 from ..ir.types import HALF_MAX, LANES
@@ -277,6 +278,12 @@ def stage_notes(options: Options, shader: UserShader) -> tuple[str, ...]:
         return ()
     of = f"{computed} of {len(shader.blocks)}"
     return (f"compute passes ({of}) need OpenGL 4.3 or Vulkan; --stage fragment avoids them",)
+
+
+def hook_notes(options: Options) -> tuple[str, ...]:
+    """Return what to know of the stage that ``--hook`` chose."""
+    note = STAGES[options.hook].note if options.hook else ""
+    return (f"--hook {options.hook}: {note}",) * bool(note)
 
 
 def strength_notes(options: Options) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """A frame of a user shader: its GPU passes for pictures of one size, as schedules state passes.
 
 A user shader is written from the schedule of a build, so the schedule states what its passes do.
-The file differs in three things:
+The file differs in four things:
 
 - The first passes copy what the player hands over.
 - Players store all results as 16-bit floats, four in a texel, and share no textures.
+- 16-bit types are explicit where the player's GPU has them; estimates count these.
 - A linear resize that passes sample from the picture is not made (``sampling``).
 
 Compute passes are stated as the draws of several render targets that they were made from: the costs
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .file import UserShader
 
 STORED: TextureFormat = "rgba16f"
+EXPLICIT = "float16"  # precision of passes whose 16-bit types are explicit; in builds: "mediump"
 
 
 def frame_of(
@@ -61,6 +63,8 @@ def frame_of(
         width, height = (textures[entry["writes"][0]["texture"]][s] for s in ("width", "height"))
         written = width * height * len(entry["writes"]) * texel_bytes(STORED)
         entry |= {"reads": reads, "bytes": {"read": read, "written": written}}
+        if entry["work"].get("precision") == "mediump":
+            entry["work"] = entry["work"] | {"precision": EXPLICIT}
     inputs = [ports.picture, ports.luma] if ports.luma else [ports.picture]
     copies = [_copy(name, textures[name]) for name in inputs]
     kept = [t for t in textures.values() if t["name"] not in sampled]

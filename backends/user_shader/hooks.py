@@ -16,17 +16,24 @@ UPSCALE_FROM = 1.2  # times larger, from where on an upscaler pays
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the player's picture: its channels, and whether a shader may change its size."""
+    """A stage of the player's picture.
+
+    Attributes:
+        channels: that the network sees there.
+        resizable: whether a shader may change the picture's size.
+        note: what to know before choosing it.
+    """
 
     channels: int
     resizable: bool = True
+    note: str = ""
 
 
 STAGES: dict[str, Stage] = {
     "LUMA": Stage(1),
     "CHROMA": Stage(2),
-    "RGB": Stage(3),
-    "NATIVE": Stage(3),
+    "RGB": Stage(3, note="the network runs only on videos that are stored as RGB; others: MAIN"),
+    "NATIVE": Stage(3, note="in most videos, the network sees Y, Cb and Cr there; RGB: MAIN"),
     "MAINPRESUB": Stage(3),
     "MAIN": Stage(3),
     "LINEAR": Stage(3, resizable=False),

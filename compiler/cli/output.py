@@ -97,7 +97,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """Show the step at hand and how much is done on a terminal; elsewhere print it now and then."""
     if not sys.stderr.isatty():
         with step_log() as log:
-            yield lambda step, done, total: log(f"{step}: {done} of {total}")
+            yield lambda step, done, total: log(f"{step}: {done} of {total}" if total else step)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

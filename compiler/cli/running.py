@@ -119,7 +119,7 @@ def run(
     from ..pictures.files import Settings, failed
     from ..pictures.quality import check_originals
     from ..pictures.side_by_side import check_comparison
-    from ..player.outline import is_user_shader
+    from ..player.outline import CHROMA, is_user_shader, read_shader, stage_of
     from ..running import run_file
 
     if compare is not None:
@@ -133,6 +133,9 @@ def run(
                 raise ShadergenError("SG0301", what, help=f"omit --{name}")
         if output is None:
             raise ShadergenError("SG0301", "the result needs a file", help="name it with -o")
+        if original is not None and stage_of(read_shader(build)) == CHROMA:
+            what = "--original compares luma, which a user shader for chroma does not change"
+            raise ShadergenError("SG0301", what, help="omit --original")
         if input.is_dir():
             _show_folder(build, input, output, original, as_json)
             return

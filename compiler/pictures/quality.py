@@ -72,7 +72,7 @@ def check_originals(source: Path, result: Path | None, original: Path) -> None:
             ``source``.
 
     Raises:
-        ShadergenError: SG0101, SG0301, SG0501.
+        ShadergenError: SG0101, SG0301, SG0501, SG0606 without PyAV for videos.
     """
     if result is None:
         raise ShadergenError("SG0301", "--original also needs -o with a file for the result")
@@ -103,6 +103,7 @@ def check_originals(source: Path, result: Path | None, original: Path) -> None:
     named = {"INPUT": source, "the result of -o": result, "the original": original}
     if source.suffix.lower() in VIDEOS:
         require_files("--original", "video", VIDEOS, named)
+        extras.need("av", "av", "comparing videos")
     else:
         require_files("--original", "picture", SUFFIXES, named)
     if not original.exists():

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from .files import Settings
     from .network import PictureNetwork, Progress
 
-VIDEOS = (".mp4", ".mkv", ".mov", ".m4v", ".webm", ".avi")
+VIDEOS = (
+    *(".mp4", ".mkv", ".mov", ".m4v", ".webm", ".avi"),
+    *(".ts", ".m2ts", ".mpg", ".mpeg", ".flv", ".wmv", ".ogv", ".y4m"),
+)
 CODECS = {".webm": "libvpx-vp9"}
 CODEC = "libx264"
 QUALITY = {  # hardly any loss

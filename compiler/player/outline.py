@@ -179,7 +179,9 @@ def outline(text: str, size: tuple[int, int], chroma: tuple[int, int] = (2, 2)) 
         ShadergenError: SG0605 for a file without passes, or of an unknown hook or expression, and
             for one that does not run at this size.
     """
-    wanted = _outline(text, size, chroma, (PLENTY, PLENTY))
+    # At OUTPUT, the picture has the size that the player shows.
+    most = size[::-1] if stage_of(text) == "OUTPUT" else (PLENTY, PLENTY)
+    wanted = _outline(text, size, chroma, most)
     if wanted.hook in ABSENT:
         raise refusal(
             f"it replaces {wanted.hook}, which exists only where the player scales the picture",
@@ -192,7 +194,7 @@ def outline(text: str, size: tuple[int, int], chroma: tuple[int, int] = (2, 2)) 
             "SG0605",
             f"the user shader does not run for a picture of {size[0]}x{size[1]}",
             why=f"its condition (//!WHEN) is false: {'; '.join(found.unmet)}",
-            help="give a picture or video of another size",
+            help="give a picture or video that meets the condition",
         )
     return Outline(found.hook, wanted.size, found.passes, found.all_passes, found.unmet)
 

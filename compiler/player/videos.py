@@ -14,7 +14,7 @@ from ...errors import ShadergenError
 from ...records import dataclass
 from ..pictures.video import CODEC, CODECS, HD, QUALITY
 from .libplacebo import DEVICE, failure, ffmpeg, filter_steps, running
-from .outline import outline, read_shader
+from .outline import CHROMA, outline, read_shader
 from .pictures import Shown
 
 if TYPE_CHECKING:
@@ -93,6 +93,13 @@ def show_video(
     text = read_shader(shader)
     video = _probe(source)
     plan = outline(text, video.size, video.chroma)
+    if plan.hook == "RGB" and not RGB.match(video.pixels):
+        raise ShadergenError(
+            "SG0605",
+            f"the user shader does not run on '{source}'",
+            why=f"it replaces RGB, which only videos in RGB have; this one is {video.pixels}",
+            help="compile with --hook MAIN, the picture after conversion to RGB",
+        )
     before, formats, after, notes = _steps(video, plan)
     more = MADE_FROM_RGB * bool(RGB.match(video.pixels))
     codec = CODECS.get(output.suffix.lower(), CODEC)
@@ -179,6 +186,11 @@ def _steps(
             notes.append(
                 f"the video states no colour space: taken as {name}, as players do at this size"
             )
+    if plan.hook == CHROMA:
+        notes.append(
+            "the video holds chroma at half the height and width of luma (4:2:0); a player shows "
+            "the network's chroma at its full size"
+        )
     height, width = plan.size
     odd = height % 2, width % 2
     if not any(odd):

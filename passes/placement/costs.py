@@ -183,25 +183,34 @@ def count_memory(devices: tuple[Costs, ...]) -> bool:
     return all(any(unit.load for unit in device.units) for device in devices)
 
 
+def with_pairs(device: Costs) -> Costs:
+    """Return costs for programs with explicit 16-bit types: most GPUs multiply pairs of numbers.
+
+    Costs are fitted to OpenGL ES, where ``mediump`` leaves the choice to the compiler.
+    """
+
+    def paired(unit: Unit) -> Unit:
+        pairs = min(unit.multiply_half, unit.multiply / 2)
+        return replace(unit, multiply_half=pairs if device.pairs_half else unit.multiply)
+
+    return replace(device, units=tuple(map(paired, device.units)))
+
+
 def of_user_shaders(devices: tuple[Costs, ...]) -> tuple[Costs, ...]:
     """Return costs for programs with explicit 16-bit types, whose maps are 16-bit floats.
-
-    Most GPUs multiply pairs of 16-bit numbers. Costs are fitted to OpenGL ES, where ``mediump``
-    leaves the choice to the compiler.
 
     Kernels are compared at the default sizes, which may be those of a small picture that the model
     was exported with. Videos have far more pixels. Therefore the times to start and to compile a
     pass are divided by ``VIDEO``, and each pass is assumed to fill the GPU.
     """
 
-    def halved(unit: Unit, pairs: bool) -> Unit:
-        multiply = min(unit.multiply_half, unit.multiply / 2) if pairs else unit.multiply
-        return replace(unit, multiply_half=multiply, load=unit.load / 2, store=unit.store_half)
+    def halved(unit: Unit) -> Unit:
+        return replace(unit, load=unit.load / 2, store=unit.store_half)
 
     return tuple(
         replace(
             d,
-            units=tuple(halved(unit, d.pairs_half) for unit in d.units),
+            units=tuple(map(halved, with_pairs(d).units)),
             gpu_pass=d.gpu_pass / VIDEO,
             code=d.code / VIDEO,
             lanes=1,

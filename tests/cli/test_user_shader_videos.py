@@ -95,6 +95,40 @@ def test_a_video_of_rgb_becomes_bt709(shadergen, tmp_path):
     assert abs(after - (0.5 * before.astype(float) + 0.25 * 255)).max() <= 4  # through 4:2:0
 
 
+def test_a_shader_for_rgb_videos_is_refused_on_others(shadergen, tmp_path):
+    text = HALVES.replace("LUMA", "RGB")
+    file, output = shader(tmp_path, text), tmp_path / "out.mkv"
+    ran = shadergen("run", file, made(tmp_path / "yuv.mkv"), "-o", output)
+    assert ran.code == 2
+    assert "the user shader does not run on " in ran.err
+    assert "this one is yuv420p" in ran.err
+    assert "--hook MAIN" in ran.err
+    rgb = made(tmp_path / "rgb.mkv", "gbrp", (36, 64), 2, "-c:v", "ffv1")
+    assert shadergen("run", file, rgb, "-o", output).code == 0
+    before, after = (planes(path, (36, 64), "gbrp")[:, 18, 32] for path in (rgb, output))
+    assert abs(after - (0.5 * before.astype(float) + 0.25 * 255)).max() <= 4  # through 4:2:0
+
+
+def test_what_a_video_keeps_of_chroma_is_said_and_not_compared_by_luma(shadergen, tmp_path):
+    file = shader(tmp_path, HALVES.replace("LUMA", "CHROMA"))
+    source, output = made(tmp_path / "in.mkv"), tmp_path / "out.mkv"
+    assert "holds chroma at half the height" in shadergen("run", file, source, "-o", output).out
+    ran = shadergen("run", file, source, "-o", output, "--original", source)
+    assert ran.code == 2
+    assert "--original compares luma" in ran.err
+
+
+def test_a_video_is_compared_with_its_original(shadergen, tmp_path):
+    pytest.importorskip("av")
+    source = made(tmp_path / "in.mkv", "yuv420p", (36, 64), 3, "-c:v", "ffv1")
+    output = tmp_path / "out.mkv"
+    ran = shadergen("run", shader(tmp_path), source, "-o", output, "--original", source)
+    assert f"PSNR on luma against {source}, mean of 3 frames\n  input    equal\n" in ran.out
+    error = abs(0.5 * LUMA + 0.25 * 255 - LUMA) / 255
+    network = float(ran.out.split("network")[1].split()[0])
+    assert network == pytest.approx(-20 * np.log10(error), abs=0.4)
+
+
 def test_sizes_sound_and_streams_of_a_video(shadergen, tmp_path):
     """Odd sides get one more row or column; sound is copied, and a note names what is not."""
     plain = made(tmp_path / "plain.mkv", "yuv444p", (33, 47), 10, "-c:v", "ffv1")

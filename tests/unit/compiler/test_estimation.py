@@ -12,6 +12,7 @@ from support import ESPCN, compile_graph, conv, graph_of, image, pointwise, refu
 from shadergen import ShadergenError, compile_model
 from shadergen.backends.devices.families import FAMILIES
 from shadergen.backends.devices.gpus import GPUS, Gpu
+from shadergen.backends.user_shader.frame import EXPLICIT
 from shadergen.compiler.compilation import import_model
 from shadergen.compiler.estimation import estimate, gpus_of
 from shadergen.compiler.options import Options
@@ -116,6 +117,17 @@ def test_arithmetic_of_16_bits_takes_the_time_that_the_family_needs(family, low,
     gpu = replace(UNLIMITED, family=family)
     full, half = (on(gpu, convolution(precision=p)).units for p in ("fp32", "fp16"))
     assert low < half["arithmetic"] / full["arithmetic"] < high
+
+
+@pytest.mark.parametrize(("family", "paired"), [("amd-rdna", True), ("videocore-6", False)])
+def test_explicit_16_bit_types_multiply_pairs_where_the_family_does(family, paired):
+    data = convolution(precision="fp16")
+    gpu = replace(UNLIMITED, family=family)
+    mediump = on(gpu, data).units["arithmetic"]
+    for p in data["passes"]:
+        p["work"] = p["work"] | {"precision": EXPLICIT}
+    explicit = on(gpu, data).units["arithmetic"]
+    assert explicit < 0.8 * mediump if paired else explicit == pytest.approx(mediump)
 
 
 def test_twice_the_clock_halves_all_but_memory_and_start():

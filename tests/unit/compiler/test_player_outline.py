@@ -60,6 +60,11 @@ def test_a_stage_that_exists_only_where_the_player_scales_is_refused():
     assert "exists only where the player scales" in refused(shader("", hook="SCALED"))
 
 
+def test_at_output_the_picture_has_the_size_that_the_player_shows():
+    found = outline(shader("//!WHEN OUTPUT.w 61 =", hook="OUTPUT"), (37, 61))
+    assert (found.size, found.passes) == ((37, 61), 1)
+
+
 def test_a_model_with_a_line_of_user_shaders_in_a_name_is_no_user_shader(tmp_path):
     name = "a\n//!HOOK MAIN"
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in (name, "y"))

@@ -16,7 +16,7 @@ from support.user_shader_grammar import parse
 
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
-from shadergen.compiler.user_shader import check_unused, for_user_shader
+from shadergen.compiler.user_shader import check_unused, for_user_shader, hook_notes
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,14 @@ def test_refused_options_come_with_what_to_do():
     for name, text in (("", "8x9"), ("x", "x=8x9")):
         error = refusal(for_user_shader, Options(package="mpv", input_size={name: (8, 9)}))
         assert error.what == f"--input-size {text} is not supported with --target mpv"
+
+
+def test_stages_that_surprise_are_explained():
+    (rgb,) = hook_notes(Options(package="mpv", hook="RGB"))
+    assert rgb == "--hook RGB: the network runs only on videos that are stored as RGB; others: MAIN"
+    assert hook_notes(Options(package="mpv", hook="NATIVE"))
+    assert hook_notes(Options(package="mpv", hook="MAIN")) == ()
+    assert hook_notes(Options(package="mpv")) == ()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "auto"])
