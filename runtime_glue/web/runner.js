@@ -1,6 +1,6 @@
 // Run a build: create all GL objects once; a frame then only binds and draws.
 
-import { ACCELERATION, checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
+import { ACCELERATION, checkErrors, checkRequirements, forgetErrors, lost, until } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { Pictures } from "./pictures.js";
 import { checkCanvas, contextOf, decode, encode, formatOf, MAP_RANK, pictureFor, pictureOf, places, product } from "./pixels.js";
@@ -216,6 +216,15 @@ export class Runner {
     const [texels, components] = readTextures(gl, this.#constants.framebuffer, texture, names);
     checkErrors(gl, `the output '${port.name}' is read`);
     return decode(texels, port, this.#places(port, components));
+  }
+
+  /** Resolve when the GPU has done what it was given; the page goes on meanwhile. */
+  async wait() {
+    const { gl } = this;
+    const fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    await until(() => gl.isContextLost() || gl.getSyncParameter(fence, gl.SYNC_STATUS) === gl.SIGNALED);
+    gl.deleteSync(fence);
   }
 
   // every frame

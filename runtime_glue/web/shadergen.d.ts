@@ -130,6 +130,8 @@ export class Runner {
   draw(canvas?: HTMLCanvasElement | OffscreenCanvas, name?: string): void;
   /** An output in the model's own order, by default the only one. Waits for the GPU. */
   read(name?: string): Numbers;
+  /** Resolves when the GPU has done what it was given; the page goes on meanwhile. */
+  wait(): Promise<void>;
   /** Milliseconds of each pass of the last timed frame; empty if the browser has no timer. */
   timings(): Promise<number[]>;
   /** Throw GL errors as SG0604. */

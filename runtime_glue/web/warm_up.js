@@ -3,7 +3,6 @@
 //     await runner.init();
 //     await warmUp(runner);
 
-import { until } from "./device.js";
 import { pictureFor, product } from "./pixels.js";
 
 /**
@@ -12,20 +11,13 @@ import { pictureFor, product } from "./pixels.js";
  * Call it before you bind inputs or outputs: inputs read zeros from then on, until they are given something.
  */
 export async function warmUp(runner) {
-  const { build, gl, device } = runner;
+  const { build } = runner;
   for (const port of build.inputs) {
     runner.upload(port.name, blank(port, build.textures.find(({ name }) => name === port.texture)));
   }
   runner.run();
-  if (device) {
-    await device.queue.onSubmittedWorkDone();
-    return;
-  }
-  const fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
-  gl.flush();
-  await until(() => gl.isContextLost() || gl.getSyncParameter(fence, gl.SYNC_STATUS) === gl.SIGNALED);
-  gl.deleteSync(fence);
-  runner.check();
+  await runner.wait();
+  runner.check?.(); // of WebGL; WebGPU reports errors by itself
 }
 
 /** Return a black picture for an input that takes one, otherwise an array: of zeros, if its range has them. */

@@ -73,10 +73,18 @@ def test_a_web_page_with_a_network(tmp_path: Path) -> None:
         page.dispatch_event("#file", "change")  # without a file, as after a cancelled dialog
         assert page.inner_text("#note") == "choose a file"
         write_video(tmp_path / "small.webm", [(200, 100, 60)] * 10)
-        for chosen, shown in (("photo.png", "640x360"), ("small.webm", "128x96")):
+        (tmp_path / "broken.webm").write_bytes(b"no video")
+        files = {"photo.png": "640x360", "small.webm": "128x96", "broken.webm": ""}
+        for chosen, shown in (*files.items(), ("photo.png", "640x360")):
             page.set_input_files("#file", tmp_path / chosen)
+            if not shown:
+                page.wait_for_function("note.textContent.includes('supported source')")
+                continue
             page.wait_for_function(f"note.textContent.startsWith('{shown}')", timeout=120_000)
             page.wait_for_function("before.width == result.width / 2")
+            if chosen == "small.webm":  # it plays, though it is hidden
+                page.wait_for_function("video.currentTime > 0.2")
+        assert page.evaluate("video.paused")
         page.locator("#line").fill("20")
         assert "20%" in page.evaluate("view.style.cssText")
 

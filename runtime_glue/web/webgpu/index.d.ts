@@ -47,6 +47,8 @@ export class Runner {
   draw(canvas: HTMLCanvasElement | OffscreenCanvas, name?: string): void;
   /** An output in the model's own order, by default the only one. */
   read(name?: string): Promise<Numbers>;
+  /** Resolves when the GPU has done what it was given. */
+  wait(): Promise<void>;
   /** Milliseconds of each pass of the last frame; empty if it was not timed. */
   timings(): Promise<number[]>;
   /** Destroy all that the runner made; the page's textures stay. */

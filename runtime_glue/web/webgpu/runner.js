@@ -233,6 +233,11 @@ export class Runner {
     return decode(texels, port, this.#places(port, sized));
   }
 
+  /** Resolve when the GPU has done what it was given. */
+  wait() {
+    return this.device.queue.onSubmittedWorkDone();
+  }
+
   // every frame
 
   /**
