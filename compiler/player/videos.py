@@ -188,8 +188,8 @@ def _steps(
             )
     if plan.hook == CHROMA:
         notes.append(
-            "the video holds chroma at half the height and width of luma (4:2:0); a player shows "
-            "the network's chroma at its full size"
+            "the written video holds chroma at half the height and width of luma (4:2:0); a player "
+            "shows the network's chroma at full size"
         )
     height, width = plan.size
     odd = height % 2, width % 2

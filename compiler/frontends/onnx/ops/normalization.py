@@ -48,7 +48,7 @@ def batch_normalization(node: OnnxNode) -> Value | list[Value]:
                 "SG0202",
                 "BatchNormalization without training_mode=1 has one output, the model reads more",
                 why="the other outputs are statistics of training",
-                supported="one output; more only with training_mode=1, since operator set 14",
+                supported="one output; more with training_mode=1, which operator set 14 added",
                 help="export the model for inference",
             )
         return node.apply(BatchNormalization(epsilon), x, *parameters)
