@@ -6,8 +6,8 @@ The units work side by side, so the slowest takes a pass's time; starting the pa
 
 - arithmetic: the instructions that a family's compiler makes of the pass, by the family's fitted
   costs. A cycle is a multiply-add on a lane (docs/gpus.md); the GPU's lanes and clock make
-  milliseconds of cycles. Shaders of 16 bits take the family's own costs for these; in builds before
-  format 5.7 of the schedule, they count as 32-bit.
+  milliseconds of cycles. Shaders of 16 bits have costs of their own, and others again if their
+  16-bit types are explicit, as in WGSL and user shaders; before format 5.7 they count as 32-bit.
 - textures: texels fetched, wide ones slower, at the rate of the texture units.
 - memory: each texel once, as if caches held all others. Without a cache, each fetch counts.
 - render targets: pixels that draws write, wide ones slower.
@@ -153,8 +153,18 @@ def estimate(data: Mapping[str, Any], gpus: Mapping[str, Gpu]) -> tuple[FrameEst
     textures = {t["name"]: t for t in data["textures"]}
     buffers = {b["name"]: b for b in data["buffers"]}
     counted = [(p, _traffic(p, textures, buffers)) for p in data["passes"]]
+    explicit = data.get(EXPLICIT) or data["requires"].get("wgsl") == "f16"
+
+    def costs_of(gpu: Gpu) -> Costs:
+        (costs,) = DEVICES[gpu.family].costs
+        return with_pairs(costs) if explicit else costs
+
     return tuple(
-        _frame(name, gpu, [_pass_estimate(p, traffic, textures, gpu) for p, traffic in counted])
+        _frame(
+            name,
+            gpu,
+            [_pass_estimate(p, traffic, textures, gpu, costs_of(gpu)) for p, traffic in counted],
+        )
         for name, gpu in gpus.items()
     )
 
@@ -223,9 +233,8 @@ def _is_constant(name: str, textures: Mapping[str, Any]) -> bool:
 
 
 def _pass_estimate(
-    p: Mapping[str, Any], traffic: Traffic, textures: Mapping[str, Any], gpu: Gpu
+    p: Mapping[str, Any], traffic: Traffic, textures: Mapping[str, Any], gpu: Gpu, costs: Costs
 ) -> PassEstimate:
-    (costs,) = DEVICES[gpu.family].costs
     invocations = p["work"]["invocations"]
     texels = sum(
         invocations * r["fetches"] * max(1.0, _texel(textures[r["texture"]]) / gpu.texel_bytes)
@@ -263,8 +272,6 @@ def _cycles(
 ) -> float:
     """Return the cycles of a pass's instructions; a multiply-add takes a lane one."""
     multiply_add = max(unit.multiply for unit in costs.units) / LANES
-    if p["work"].get("precision") == EXPLICIT:
-        costs = with_pairs(costs)
     return instruction_time([_work(p, constants, textures, costs)], costs) / multiply_add
 
 
@@ -304,7 +311,7 @@ def _work(p: Mapping[str, Any], constants: int, textures: Mapping[str, Any], cos
         alive=0,
         stores=p["bytes"]["written"] // written,
         halves=written < VECTOR_BYTES,
-        mediump=counts.get("precision") in ("mediump", EXPLICIT),
+        mediump=counts.get("precision") == "mediump",
         targets=len(p["writes"]),
         programs=0,
         code=0,

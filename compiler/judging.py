@@ -36,7 +36,10 @@ HALF_NOTE = "the reference computes in 16 bits, so the error bound is that of --
 
 @dataclass(frozen=True)
 class OutputError:
-    """The comparison of one output: absolute errors, their bound, the reference's largest value.
+    """The comparison of one output: errors, their bound, the reference's largest value.
+
+    Errors are absolute but for numbers that stand for infinity (:func:`error_and_bound`), and the
+    largest value leaves these out.
 
     Of an output of integers ``differing`` says how many are not the reference's, and ``tied``
     whether those are indices of scores that are equal within the tolerance (:mod:`.ties`).
@@ -115,7 +118,7 @@ def judge(
             want = want.clip(0, 1)
             bound += UNORM8_STEP
             error = np.abs(found - want)
-        largest = float(np.abs(want).max(initial=0))
+        largest = largest_usual(want)
         result = OutputError(
             o.name, want.shape, float(error.max()), float(error.mean()), bound, largest
         )
@@ -147,9 +150,15 @@ def error_and_bound(
         known: which elements count.
     """
     size = np.abs(want)
-    scale = max(1.0, float(size[known & (size < HUGE)].max(initial=0)))
+    scale = max(1.0, largest_usual(want, known))
     huge = (size >= HUGE) & np.isfinite(size)
-    return np.where(huge, error * scale / np.where(huge, size, 1), error), tolerance * scale
+    return np.where(huge, error * (scale / np.where(huge, size, 1)), error), tolerance * scale
+
+
+def largest_usual(want: NDArray[Any], known: NDArray[np.bool_] | bool = True) -> float:
+    """Return the largest magnitude of a reference, but for numbers that stand for infinity."""
+    size = np.abs(want)
+    return float(size[known & (size < HUGE)].max(initial=0))
 
 
 def tolerance_of(options: Options) -> float:

@@ -28,7 +28,7 @@ from .pictures.kinds import only
 from .pictures.network import PictureNetwork
 from .pictures.picture import axes_of, to_scaled_array
 from .pictures.reading import SUFFIXES, read_picture
-from .pictures.video import VIDEOS
+from .pictures.video import VIDEOS, WRITTEN
 from .session import Session, fitted
 
 if TYPE_CHECKING:
@@ -225,9 +225,10 @@ def check_source(source: Path, output: Path | None) -> None:
                 "SG0501", f"'{output}' is not a folder", help="name a folder with -o"
             )
         return
-    allowed = VIDEOS if source.suffix.lower() in VIDEOS else (*ARRAYS, *SUFFIXES)
+    is_video = source.suffix.lower() in VIDEOS
+    allowed = WRITTEN if is_video else (*ARRAYS, *SUFFIXES)
     if suffix not in allowed:
-        what = "a video" if allowed is VIDEOS else "a picture or arrays"
+        what = "a video" if is_video else "a picture or arrays"
         raise ShadergenError(
             "SG0605",
             f"the format of '{output}' is not supported",

@@ -24,8 +24,8 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     rsqrt(x) = 1 / sqrt(x)
     mod(a, b) = a - b * floor(a / b)
     # GPUs' quotients are off by some units in the last place. The remainder of the first 12 bits is
-    # exact in 32 bits, as in double-length arithmetic (Dekker 1971), so 1 / 2 is exactly 0.5. A larger
-    # correction than that means that a number is infinite, underflowed to 0, or has only 16 bits.
+    # exact in 32 bits, as in double-length arithmetic (Dekker 1971): 1 / 2 is exactly 0.5. A larger
+    # correction means that a number is infinite, underflowed to 0, or has only 16 bits.
     quotient(a, b) = nearer(a / b, corrected(a, b, high_part(a / b), high_part(b)))
     corrected(a, b, q_high, b_high) = q_high + (a - q_high * b_high - q_high * (b - b_high)) / b
     nearer(q, y) = where(abs(y - q) <= 0.00001 * abs(q), y, q)

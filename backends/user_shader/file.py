@@ -101,7 +101,7 @@ def user_shader(
         raise ShadergenError(
             "SG0301",
             f"--hook {hook} is not supported",
-            why=f"the size is fixed at {hook}, and the network changes the {changed}",
+            why=f"at {hook}, a network cannot change the size, but this one changes the {changed}",
             supported=", ".join(
                 name for name, s in STAGES.items() if s.resizable and s.channels == channels
             ),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .file import UserShader
 
 STORED: TextureFormat = "rgba16f"
-EXPLICIT = "float16"  # precision of passes whose 16-bit types are explicit; in builds: "mediump"
+EXPLICIT = "explicit_16_bits"  # member of a frame: estimates count explicit 16-bit types
 
 
 def frame_of(
@@ -63,12 +63,10 @@ def frame_of(
         width, height = (textures[entry["writes"][0]["texture"]][s] for s in ("width", "height"))
         written = width * height * len(entry["writes"]) * texel_bytes(STORED)
         entry |= {"reads": reads, "bytes": {"read": read, "written": written}}
-        if entry["work"].get("precision") == "mediump":
-            entry["work"] = entry["work"] | {"precision": EXPLICIT}
     inputs = [ports.picture, ports.luma] if ports.luma else [ports.picture]
     copies = [_copy(name, textures[name]) for name in inputs]
     kept = [t for t in textures.values() if t["name"] not in sampled]
-    return data | {"textures": kept, "passes": [*copies, *made]}
+    return data | {"textures": kept, "passes": [*copies, *made], EXPLICIT: True}
 
 
 def _stored(texture: Mapping[str, Any]) -> dict[str, Any]:

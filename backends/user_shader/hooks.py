@@ -32,8 +32,8 @@ class Stage:
 STAGES: dict[str, Stage] = {
     "LUMA": Stage(1),
     "CHROMA": Stage(2),
-    "RGB": Stage(3, note="the network runs only on videos that are stored as RGB; others: MAIN"),
-    "NATIVE": Stage(3, note="in most videos, the network sees Y, Cb and Cr there; RGB: MAIN"),
+    "RGB": Stage(3, note="the network runs only on videos stored as RGB; for others, use MAIN"),
+    "NATIVE": Stage(3, note="in most videos, the network sees Y, Cb and Cr; to see RGB, use MAIN"),
     "MAINPRESUB": Stage(3),
     "MAIN": Stage(3),
     "LINEAR": Stage(3, resizable=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -119,6 +120,7 @@ def run(
     from ..pictures.files import Settings, failed
     from ..pictures.quality import check_originals
     from ..pictures.side_by_side import check_comparison
+    from ..pictures.video import VIDEOS
     from ..player.outline import CHROMA, is_user_shader, read_shader, stage_of
     from ..running import run_file
 
@@ -140,12 +142,18 @@ def run(
             _show_folder(build, input, output, original, as_json)
             return
         shown = _show(build, input, output)
-        quality = None if original is None else _measured_alone(input, output, original)
+        quality, wrong = None, dict[str, ShadergenError]()
+        if original is not None:
+            is_video = input.suffix.lower() in VIDEOS
+            with progress_bar() if is_video else nullcontext(lambda *done: None) as progress:
+                quality, wrong = _measured([str(input)], input, output, original, progress)
         if as_json:
             print_json(asdict(shown) | _quality_json(quality))
         else:
             print_shown(shown, output)
         _compare(input, output, compare, original, quality, as_json)
+        if wrong:
+            raise wrong[str(input)]
         return
     settings = Settings(
         parse_labels(labels), int(bits) if bits else None, overlap, parse_tile(tile)
@@ -183,16 +191,6 @@ def _measured(
         except ShadergenError as error:
             wrong[path] = error
     return mean(found) if found else None, wrong
-
-
-def _measured_alone(input: Path, output: Path, original: Path) -> Quality:
-    from ..pictures.quality import measure
-    from ..pictures.video import VIDEOS
-
-    if input.suffix.lower() not in VIDEOS:
-        return measure(input, output, original)
-    with progress_bar() as progress:
-        return measure(input, output, original, progress)
 
 
 def _quality_json(quality: Quality | None) -> dict[str, Any]:

@@ -6,21 +6,22 @@ import errno
 import os
 from contextlib import ExitStack
 from itertools import zip_longest
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ShadergenError, count, few
+from ...errors import ShadergenError, count, few, reason
 from ...records import dataclass
 from .. import extras
 from .files import pictures_in, require_files
 from .picture import as_integers
 from .reading import SUFFIXES, from_pillow, read_picture
-from .video import VIDEOS, opened, quarter_turns
+from .video import BT601, VIDEOS, opened, quarter_turns
 from .writing import to_pillow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
     from .picture import Picture
 
 EVERYTHING = slice(None)
-FULL = 2  # FFmpeg's number of the range of luma that uses all codes
+FULL = 2  # the range of luma that uses all codes, by FFmpeg's number
+LUMA_OF_RGB = np.array([0.2126, 0.7152, 0.0722], np.float32)  # ITU-R BT.709
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Peak signal-to-noise ratio on luma against originals: dB, over all pixels, then averaged.
+    """Peak signal-to-noise ratio on luma against originals: dB, over all pixels.
+
+    Of several pictures the mean, without those that equal their originals; of a video that of all
+    its pixels.
 
     Attributes:
         plain: of the input; of another size than the original, after bicubic interpolation.
@@ -54,11 +59,15 @@ class Quality:
 def psnr(picture: Picture, original: Picture) -> float:
     """Return the peak signal-to-noise ratio of two pictures of one size: dB, on luma."""
     one, other = (p.part(EVERYTHING, EVERYTHING, 1).astype(np.float64) for p in (picture, original))
-    return _decibels(one, other)
+    return _decibels(_mean_square(one, other))
 
 
-def _decibels(one: NDArray[Any], other: NDArray[Any]) -> float:
-    error = float(np.mean((one - other) ** 2, dtype=np.float64))
+def _mean_square(one: NDArray[Any], other: NDArray[Any]) -> float:
+    return float(np.mean((one - other) ** 2, dtype=np.float64))
+
+
+def _decibels(error: float) -> float:
+    """Return a peak signal-to-noise ratio, by the mean of the squared errors; the peak is 1."""
     return float("inf") if error == 0 else -10 * float(np.log10(error))
 
 
@@ -139,19 +148,21 @@ def measure(
 
 def _measure_video(source: Path, result: Path, original: Path, progress: Progress) -> Quality:
     """Compare the frames of videos in their order, whatever their times; see :func:`measure`."""
-    found: list[tuple[float, float]] = []
+    errors: list[tuple[float, float]] = []
     resized = False
+    paths = source, result, original
     with ExitStack() as stack:
-        videos = [opened(path, stack) for path in (source, result, original)]
+        videos = [opened(path, stack) for path in paths]
         total = videos[0][1].frames or 0
-        frames = [container.decode(video) for container, video in videos]
+        frames = [_decoded(*video, path) for video, path in zip(videos, paths, strict=True)]
         for at, three in enumerate(zip_longest(*frames), 1):
-            if None in three:  # one is at its end
+            if any(f is None for f in three):  # one is at its end
                 ends = zip(three, frames, strict=True)
                 has, made, wants = (at - (f is None) + sum(1 for _ in rest) for f, rest in ends)
                 why = f"INPUT has {has} frames, the result {made}, the original {wants}"
                 raise _no_original(original, result, why)
             before, after, wanted = map(_luma, three)
+            after = _without_repeated(after, wanted.shape)
             if after.shape != wanted.shape:
                 here, there = (f"{x.shape[1]}x{x.shape[0]}" for x in (after, wanted))
                 why = f"the result has {here} pixels, the original {there}"
@@ -161,23 +172,57 @@ def _measure_video(source: Path, result: Path, original: Path, progress: Progres
                 size, bicubic = wanted.shape[::-1], extras.pillow().Resampling.BICUBIC
                 larger = extras.pillow().fromarray(before).resize(size, bicubic)
                 before = np.asarray(larger).clip(0, 1)
-            found.append((_decibels(before, wanted), _decibels(after, wanted)))
+            errors.append((_mean_square(before, wanted), _mean_square(after, wanted)))
             progress("frames compared with the original", at, max(at, total))
-    if not found:
+    if not errors:
         raise ShadergenError("SG0101", f"'{original}' has no frames")
-    plain, network = (float(np.mean(each)) for each in zip(*found, strict=True))
-    return Quality(plain, network, resized, len(found), "frame")
+    plain, network = (_decibels(float(np.mean(each))) for each in zip(*errors, strict=True))
+    return Quality(plain, network, resized, len(errors), "frame")
+
+
+def _decoded(container: Any, video: Any, path: Path) -> Iterator[Any]:
+    """Yield the frames of a video.
+
+    Raises:
+        ShadergenError: SG0101 where it is damaged.
+    """
+    av = extras.need("av", "av", "comparing videos")
+    try:
+        yield from container.decode(video)
+    except av.FFmpegError as error:
+        raise ShadergenError(
+            "SG0101", f"cannot read '{path}' to its end", why=reason(error)
+        ) from None
 
 
 def _luma(frame: Any) -> NDArray[np.float32]:
-    """Return the luma of a frame, turned as players show it.
+    """Return the luma of a frame, 0 to 1 from black to white, turned as players show it.
 
-    As in FFmpeg's ``psnr``, 1 is the largest code, also where white has a smaller one.
+    As stored; FFmpeg's conversion to grey would change it. That of RGB is BT.709's.
     """
-    same = {"src_color_range": FULL, "dst_color_range": FULL}
-    luma = frame.reformat(format="gray16le", **same).to_ndarray().astype(np.float32) / 65535
+    form = frame.format
+    if form.is_rgb or form.has_palette:
+        luma = frame.to_ndarray(format="rgb48le").astype(np.float32) / 65535 @ LUMA_OF_RGB
+    else:
+        is_full = form.name.startswith(("yuvj", "gray")) or int(frame.color_range) == FULL
+        if not form.name.startswith(("yuv4", "yuvj4", "gray")) or form.is_big_endian:
+            as_stored = {f"{end}_color_range": FULL for end in ("src", "dst")}
+            as_stored |= {f"{end}_colorspace": BT601 for end in ("src", "dst")}
+            frame = frame.reformat(format="yuv444p16le", **as_stored)
+        plane, bits = frame.planes[0], frame.format.components[0].bits
+        stored = np.frombuffer(plane, np.uint16 if bits > 8 else np.uint8)
+        luma = stored.reshape(plane.height, -1)[:, : plane.width].astype(np.float32)
+        black, white = (0, 2**bits - 1) if is_full else (16 << bits - 8, 235 << bits - 8)
+        luma = (luma - black) / (white - black)
     turned: NDArray[np.float32] = np.rot90(luma, quarter_turns(frame))
     return turned
+
+
+def _without_repeated(result: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[Any]:
+    """Return a result without the row and column that were repeated to make its sides even."""
+    if all(have == want + want % 2 for have, want in zip(result.shape, wanted, strict=True)):
+        return result[: wanted[0], : wanted[1]]
+    return result
 
 
 def _no_original(original: Path, result: Path, why: str) -> ShadergenError:
@@ -190,9 +235,12 @@ def _no_original(original: Path, result: Path, why: str) -> ShadergenError:
 
 
 def mean(qualities: Sequence[Quality]) -> Quality:
-    """Return the means of pictures' numbers."""
-    plain, network = (
-        float(np.mean([getattr(q, name) for q in qualities])) for name in ("plain", "network")
-    )
+    """Return the means of pictures' numbers; see :class:`Quality`."""
+
+    def over(values: list[float]) -> float:
+        finite = [value for value in values if isfinite(value)]
+        return float(np.mean(finite)) if finite else float("inf")
+
+    plain, network = over([q.plain for q in qualities]), over([q.network for q in qualities])
     number = sum(q.pictures for q in qualities)
     return Quality(plain, network, any(q.resized for q in qualities), number, qualities[0].what)

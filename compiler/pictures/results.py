@@ -42,8 +42,8 @@ class Range:
             return ""
         return (
             f"{self._beyond / self._number:.0%} of the values lie far outside 0..1 "
-            f"({self._least:.3g} to {self._largest:.3g}) and are clipped: a picture has values of "
-            "0..1 before and after the network"
+            f"({self._least:.3g} to {self._largest:.3g}) and are clipped: the network gets "
+            "pictures with values of 0..1, and its results must have such values, too"
         )
 
 

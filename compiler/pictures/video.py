@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from .files import Settings
     from .network import PictureNetwork, Progress
 
-VIDEOS = (
+WRITTEN = (
     *(".mp4", ".mkv", ".mov", ".m4v", ".webm", ".avi"),
-    *(".ts", ".m2ts", ".mpg", ".mpeg", ".flv", ".wmv", ".ogv", ".y4m"),
+    *(".ts", ".m2ts", ".flv", ".wmv"),
 )
+VIDEOS = (*WRITTEN, ".mpg", ".mpeg", ".ogv", ".y4m")  # the others hold no H.264
 CODECS = {".webm": "libvpx-vp9"}
 CODEC = "libx264"
 QUALITY = {  # hardly any loss

@@ -8,7 +8,7 @@
 
 import { open } from "./auto.js";
 import { crop } from "./crops.js";
-import { makeCanvas } from "./device.js";
+import { makeCanvas, nextTask } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { bytesOf, contextOf, mapOf, named, pictureFor, pictureOf, sizeOf } from "./pixels.js";
 import { planAxis } from "./tiles.js";
@@ -191,12 +191,13 @@ export class PictureNetwork {
         this.runner.run(tile);
         if (tile !== picture) tile.close?.();
         await this.drawTile(context, plan, column, row, options);
+        if (all === 1) await this.finish(context, plan, picture, options); // before the page goes on
         if (onTile || all > 1) await this.wait();
-        if (all > 1) await nextTask();
+        if (all > 1) await nextTask(); // the page handles its events and draws
         if ((await onTile?.(++done, all)) === false) return false;
       }
     }
-    await this.finish(context, plan, picture, options);
+    if (all > 1) await this.finish(context, plan, picture, options);
     await this.wait();
     return true;
   }
@@ -280,14 +281,5 @@ function contextFor(canvas, [width, height]) {
   Object.assign(canvas, { width: 1, height: 1 }); // it would stay empty, without a word
   throw new ShadergenError("SG0605", `the result is ${height}x${width}, more than this browser can show`, {
     help: "choose a smaller picture",
-  });
-}
-
-/** Let the page handle its events and draw; unlike a timer, not slower in a tab that is not shown. */
-function nextTask() {
-  return new Promise((go) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => (port1.close(), go());
-    port2.postMessage(null);
   });
 }

@@ -1,6 +1,6 @@
 // Run a build: create all GL objects once; a frame then only binds and draws.
 
-import { ACCELERATION, checkErrors, checkRequirements, forgetErrors, lost, until } from "./device.js";
+import { ACCELERATION, checkErrors, checkRequirements, forgetErrors, lost, nextTask, until } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { Pictures } from "./pictures.js";
 import { checkCanvas, contextOf, decode, encode, formatOf, MAP_RANK, pictureFor, pictureOf, places, product } from "./pixels.js";
@@ -218,12 +218,19 @@ export class Runner {
     return decode(texels, port, this.#places(port, components));
   }
 
-  /** Resolve when the GPU has done what it was given; the page goes on meanwhile. */
+  /**
+   * Resolve when the GPU has done what it was given; the page goes on meanwhile. Throws SG0604 where the
+   * context is lost before.
+   */
   async wait() {
     const { gl } = this;
     const fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     gl.flush();
-    await until(() => gl.isContextLost() || gl.getSyncParameter(fence, gl.SYNC_STATUS) === gl.SIGNALED);
+    let status; // null of a fence from before the context was lost and restored
+    const isDone = () =>
+      gl.isContextLost() || (status = gl.getSyncParameter(fence, gl.SYNC_STATUS)) !== gl.UNSIGNALED;
+    await until(isDone, globalThis.document?.hidden ? nextTask : undefined);
+    if (status !== gl.SIGNALED) throw lost();
     gl.deleteSync(fence);
   }
 

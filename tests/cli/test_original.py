@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from support import ESPCN
 from support.players import require
 
 from shadergen.compiler.cli.output import psnr_lines
-from shadergen.compiler.pictures.quality import check_originals, mean, measure
+from shadergen.compiler.pictures.quality import Quality, check_originals, mean, measure
 from shadergen.errors import ShadergenError
 
 if TYPE_CHECKING:
@@ -63,6 +62,12 @@ def test_results_of_another_size_than_the_original_are_refused(tmp_path: Path) -
     with pytest.raises(ShadergenError, match="is no original of") as caught:
         measure(small, small, large)
     assert "the result has 8x6 pixels, the original 16x12" in caught.value.render()
+
+
+def test_pictures_that_equal_their_originals_do_not_make_the_mean_infinite() -> None:
+    several = [Quality(30.0, float("inf"), False), Quality(20.0, 40.0, False)]
+    assert (mean(several).plain, mean(several).network) == (25.0, 40.0)
+    assert mean(several[:1]).network == float("inf")
 
 
 def test_several_pictures_count_equally(tmp_path: Path) -> None:
@@ -161,29 +166,81 @@ def filmed(path: Path, size: tuple[int, int], frames: int, pixels: str = "yuv420
     return path
 
 
-def psnr_of_ffmpeg(one: Path, other: Path) -> float:
-    """Return the mean of the frames' PSNR on luma by FFmpeg."""
-    stats = one.with_suffix(".txt")
-    pairs = "[0]settb=AVTB,setpts=N[a];[1]settb=AVTB,setpts=N[b];[a][b]"
-    inputs = ("-v", "error", "-i", str(one), "-i", str(other))
-    measured = f"{pairs}psnr=stats_file={stats}"
-    subprocess.run(["ffmpeg", *inputs, "-lavfi", measured, "-f", "null", "-"], check=True)
-    return float(np.mean([float(y) for y in re.findall(r"psnr_y:([0-9.]+)", stats.read_text())]))
+def luma_of(path: Path, size: tuple[int, int], pixels: str) -> np.ndarray:
+    """Return the luma of all frames, 0 to 1 from black to white, by the numbers stored."""
+    command = ["ffmpeg", "-v", "error", "-i", str(path), "-pix_fmt", pixels, "-f", "rawvideo", "-"]
+    data = subprocess.run(command, capture_output=True, check=True).stdout
+    step = 4 if pixels.endswith("10le") else 1
+    codes = np.frombuffer(data, "<u2" if step == 4 else "u1").reshape(-1, size[0] * 3 // 2, size[1])
+    return (codes[:, : size[0]].astype(np.float64) / step - 16) / 219
 
 
-@pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le"])
-def test_videos_are_compared_as_ffmpeg_compares_them(tmp_path: Path, pixels: str) -> None:
+@pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le", "bgr0"])
+def test_videos_are_compared_over_all_their_pixels(tmp_path: Path, pixels: str) -> None:
     require("ffmpeg")
-    before = filmed(tmp_path / "before.mkv", (48, 64), 3, pixels)
-    made = filmed(tmp_path / "made.mkv", (48, 64), 3, pixels)
     wanted = filmed(tmp_path / "wanted.mkv", (48, 64), 3, pixels)
     after = tmp_path / "after.mkv"
-    blurred = ["ffmpeg", "-v", "error", "-i", str(made), "-vf", "avgblur=2", "-c:v", "ffv1"]
+    blurred = ["ffmpeg", "-v", "error", "-i", str(wanted), "-vf", "avgblur=2", "-c:v", "ffv1"]
     subprocess.run([*blurred, str(after)], check=True)
-    found = measure(before, after, wanted)
-    assert found.network == pytest.approx(psnr_of_ffmpeg(after, wanted), abs=0.006)
+    found = measure(wanted, after, wanted)
     assert found.plain == float("inf")
     assert (found.pictures, found.what, found.resized) == (3, "frame", False)
+    if pixels != "bgr0":
+        one, other = (luma_of(path, (48, 64), pixels) for path in (after, wanted))
+        assert found.network == pytest.approx(-10 * np.log10(np.mean((one - other) ** 2)), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-pix_fmt", "yuv444p"),
+        ("-pix_fmt", "yuv420p10le"),
+        ("-pix_fmt", "yuyv422", "-c:v", "rawvideo"),
+        ("-vf", "scale=out_range=full", "-color_range", "pc"),
+        ("-vf", "scale=out_color_matrix=bt709", "-colorspace", "bt709", "-pix_fmt", "bgr0"),
+    ],
+)
+def test_formats_do_not_count_as_differences(tmp_path: Path, options: tuple[str, ...]) -> None:
+    require("ffmpeg")
+    plain, wanted = filmed(tmp_path / "plain.mkv", (48, 64), 2), tmp_path / "wanted.mkv"
+    stated = ["-vf", "scale=out_color_matrix=bt709", "-colorspace", "bt709", "-c:v", "ffv1"]
+    subprocess.run(["ffmpeg", "-v", "error", "-i", str(plain), *stated, str(wanted)], check=True)
+    after = tmp_path / "after.mkv"
+    command = ["ffmpeg", "-v", "error", "-i", str(wanted), "-c:v", "ffv1", *options, str(after)]
+    subprocess.run(command, check=True)
+    assert measure(wanted, after, wanted).network > 40  # RGB cannot hold all of the noise
+
+
+def test_a_single_equal_frame_does_not_make_a_video_equal(tmp_path: Path) -> None:
+    require("ffmpeg")
+    one = filmed(tmp_path / "one.mkv", (48, 64), 2)
+    black = ["-f", "lavfi", "-i", "color=black:s=64x48:r=10:d=0.1,format=yuv420p"]
+    paths = []
+    for name, noisy in (("wanted", one), ("after", filmed(tmp_path / "two.mkv", (48, 64), 3))):
+        paths.append(tmp_path / f"{name}.mkv")
+        joined = "[0][1]concat,trim=end_frame=3"
+        command = ["ffmpeg", "-v", "error", *black, "-i", str(noisy), "-lavfi", joined]
+        subprocess.run([*command, "-c:v", "ffv1", str(paths[-1])], check=True)
+    wanted, after = paths
+    assert 5 < measure(wanted, after, wanted).network < 30
+
+
+def test_the_row_and_column_that_make_sides_even_do_not_count(tmp_path: Path) -> None:
+    require("ffmpeg")
+    wanted = filmed(tmp_path / "wanted.mkv", (33, 47), 2, "yuv444p")
+    after = tmp_path / "after.mkv"
+    padded = ["-vf", "pad=48:34,fillborders=right=1:bottom=1:mode=smear", "-c:v", "ffv1"]
+    subprocess.run(["ffmpeg", "-v", "error", "-i", str(wanted), *padded, str(after)], check=True)
+    assert measure(wanted, after, wanted).network == float("inf")
+
+
+def test_a_damaged_original_is_named(tmp_path: Path) -> None:
+    made = filmed(tmp_path / "made.mkv", (48, 64), 8)
+    data = bytearray(made.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 4000] = bytes(4000)
+    (tmp_path / "broken.mkv").write_bytes(data)
+    with pytest.raises(ShadergenError):
+        measure(made, made, tmp_path / "broken.mkv")
 
 
 def test_a_smaller_video_is_enlarged(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from support import refusal as refused
 from support.picture_networks import affine, save
 
 import shadergen
+from shadergen.compiler.pictures.video import WRITTEN
 from shadergen.compiler.running import run_file
 
 if TYPE_CHECKING:
@@ -176,3 +177,13 @@ def test_videos_become_videos(build: Path, tmp_path: Path) -> None:
     error = refused(run_file, build, tmp_path / "in.mkv", tmp_path / "out.png")
     assert error.code == "SG0605"
     assert "a video" in error.why
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_every_kind_of_video_can_be_written_and_read(
+    build: Path, tmp_path: Path, ending: str
+) -> None:
+    write_video(tmp_path / "in.mkv", tone=False)
+    out, again = tmp_path / f"out{ending}", tmp_path / "again.mkv"
+    assert run_file(build, tmp_path / "in.mkv", out).frames == FRAMES
+    assert run_file(build, out, again).frames >= FRAMES - 1  # of some, the last is not decoded

@@ -102,6 +102,22 @@ export async function warmedUp(made, bytes, width, height) {
 }
 
 /** Return the pixels that a network's result shows on a 2D canvas and on the context's own. */
+/** Return how often wait() asked a fence that was not yet signalled, and what it says of a stale one. */
+export async function waited(name) {
+  const made = await runner(name);
+  const { gl } = made;
+  const ask = gl.getSyncParameter.bind(gl);
+  let asked = 0;
+  made.run(new ImageData(made.build.inputs[0].shape.at(-1), made.build.inputs[0].shape.at(-2)));
+  gl.getSyncParameter = (...which) => (++asked < 4 ? gl.UNSIGNALED : ask(...which));
+  await made.wait();
+  const drawn = asked;
+  gl.getSyncParameter = () => null; // of a fence from before a context was restored
+  const stale = await refusal(() => made.wait());
+  made.close();
+  return { drawn, stale };
+}
+
 export async function shown(name, bytes, width, height) {
   const made = await runner(name);
   made.run(imageData(bytes, width, height));

@@ -109,6 +109,12 @@ def test_a_frame_drawn_to_warm_up_leaves_no_trace(page: Any, name: str, scale: f
     assert np.abs(np.array(found["shown"]) - expected).max() <= 1e-3
 
 
+def test_wait_resolves_when_the_gpu_is_done_and_refuses_a_lost_context(page: Any) -> None:
+    found = ask(page, "t.waited(...a)", "/builds/rgb/build")
+    assert found["drawn"] >= 4
+    assert found["stale"]["code"] == "SG0604"
+
+
 @pytest.mark.parametrize("name", ["rgb", "uint8 out"])
 def test_row_0_is_the_top_row_in_and_out(page: Any, name: str) -> None:
     pixels = np.zeros((HEIGHT, WIDTH, 4), np.uint8)

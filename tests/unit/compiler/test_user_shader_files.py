@@ -42,7 +42,7 @@ def test_refused_options_come_with_what_to_do():
 
 def test_stages_that_surprise_are_explained():
     (rgb,) = hook_notes(Options(package="mpv", hook="RGB"))
-    assert rgb == "--hook RGB: the network runs only on videos that are stored as RGB; others: MAIN"
+    assert rgb == "--hook RGB: the network runs only on videos stored as RGB; for others, use MAIN"
     assert hook_notes(Options(package="mpv", hook="NATIVE"))
     assert hook_notes(Options(package="mpv", hook="MAIN")) == ()
     assert hook_notes(Options(package="mpv")) == ()

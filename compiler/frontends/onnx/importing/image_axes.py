@@ -42,11 +42,12 @@ def image_axes(nodes: Iterable[NodeProto], name: str) -> tuple[int, int] | None:
         if not found:
             continue
         at, axes = found[0]
-        handler = DOMAINS.get(plain_domain(node.domain), {}).get(node.op_type)
+        domain = plain_domain(node.domain)
+        handler = DOMAINS.get(domain, {}).get(node.op_type)
         if is_of_maps(handler):
             if at == 0:
                 return axes[2], axes[3]
-        elif node.op_type == "Transpose":
+        elif not domain and node.op_type == "Transpose":
             order = _order(node)
             if len(order) == MAP_RANK:
                 axes = tuple(axes[a] for a in order)
