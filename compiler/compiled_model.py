@@ -151,7 +151,7 @@ class CompiledModel(Compilation):
                     "SG0301",
                     "a user shader takes no runtime, adapter or inputs",
                     why="FFmpeg runs it, on pictures",
-                    help="verify pictures with shadergen verify MODEL --build net.glsl --input",
+                    help="for a picture: shadergen verify MODEL --build net.glsl --input photo.png",
                 )
             folder = TemporaryFolder()
             shader = folder.path / "net.glsl"

@@ -187,8 +187,8 @@ def limits() -> str:
     """Return the names of each limit on OpenGL ES and WebGPU."""
     beside = {
         "draw_buffers": ", at most `maxColorAttachmentBytesPerSample` / 16",
-        "uniform_blocks": " - 1, for the buffer of `uniforms`",
-        "compute_uniform_blocks": " - 1, for the buffer of `uniforms`",
+        "uniform_blocks": " - 1 (one is kept for the buffer of `uniforms`)",
+        "compute_uniform_blocks": " - 1 (one is kept for the buffer of `uniforms`)",
     }
     rows = []
     for field in fields(Limits):

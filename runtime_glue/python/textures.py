@@ -321,8 +321,8 @@ def check_apart(build: Build, names: Mapping[str, tuple[int, ...]]) -> None:
                 raise ShadergenError(
                     "SG0605",
                     f"the output '{output.name}' has the texture of the input '{given.name}'",
-                    why=f"GPU pass {index} reads the input, and it or an earlier pass writes the "
-                    "output",
+                    why=f"GPU pass {index} reads the input, and this pass or an earlier one writes "
+                    "the output",
                     help="bind another texture to the output",
                 )
 

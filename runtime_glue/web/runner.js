@@ -282,7 +282,7 @@ export class Runner {
           if (!written || !reads.some(({ texture }) => texture === input.texture)) return;
           const what = `the output '${output.name}' has the texture of the input '${input.name}'`;
           throw new ShadergenError("SG0605", what, {
-            why: `GPU pass ${i} reads the input, and it or an earlier pass writes the output`,
+            why: `GPU pass ${i} reads the input, and this pass or an earlier one writes the output`,
             help: "bind another texture to the output",
           });
         });

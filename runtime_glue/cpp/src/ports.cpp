@@ -140,7 +140,7 @@ bool Runner::Impl::check_apart(Error& error) const {
                     read = read || (written && each.texture == input.texture);
                 if (!read) continue;
                 tell(error.why,
-                     "GPU pass {} reads the input, and it or an earlier pass writes the output", {i});
+                     "GPU pass {} reads the input, and this pass or an earlier one writes the output", {i});
                 error.help = "bind another texture to the output";
                 return fail(error, "SG0605", "the output '{}' has the texture of the input '{}'",
                             {output.name, input.name});

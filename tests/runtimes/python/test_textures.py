@@ -199,7 +199,7 @@ def test_an_output_in_the_texture_of_an_input_that_is_read_again_is_refused(
     with pytest.raises(ShadergenError, match="'sum' has the texture of the input 'x'") as refused:
         runner.run()
     assert refused.value.code == "SG0605"
-    assert "reads the input, and it or an earlier pass writes the output" in refused.value.why
+    assert "reads the input, and this pass or an earlier one writes the output" in refused.value.why
     runner.bind_output("sum", make_texture(context.gl, 5, 3, layers=2))
     runner.run()
     runner.check()

@@ -143,7 +143,7 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     const Error same = runner.run();
     CHECK(same.code == "SG0605");
     CHECK(same.what == "the output 'sum' has the texture of the input 'x'");
-    CHECK(same.why.find("reads the input, and it or an earlier pass") != std::string::npos);
+    CHECK(same.why.find("reads the input, and this pass or an earlier one") != std::string::npos);
     good(runner.bind_output("sum", before));
     feed_good(runner);
     const unsigned two[] = {deep, deep};
