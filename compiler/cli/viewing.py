@@ -56,7 +56,12 @@ OF_BUILDS = {
     help="Longest side of a channel's picture; larger ones are averaged. Default: 192 on a page, "
     "no limit in a folder.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of random inputs, without INPUT.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Seed of the random inputs that replace a missing INPUT.",
+)
 @view_options
 @click.option(
     "--variant", metavar="NAME", help="Show this variant; by default the one for the adapter."

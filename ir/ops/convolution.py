@@ -66,7 +66,7 @@ class Conv(Op):
         """Return the type of x after upsampling by ``enlarged``."""
         if self.enlarged == (1, 1):
             return x
-        require(x.rank == 4, "enlarged needs a feature map of rank 4")
+        require(x.rank == 4, "the attribute 'enlarged' needs a feature map of rank 4")
         require(
             min(self.enlarged) >= 1,
             f"enlarged={self.enlarged} is not supported",

@@ -52,7 +52,7 @@ class RoiAlign(Op):
         )
         require(
             len(counts) <= 1 and all(t.shape == (rois.shape[0], 2) for t in counts),
-            "counts of samples are pairs, one for each region",
+            "the counts of samples must be pairs, one pair for each region",
         )
         require(min(*self.sizes, *self.samples) >= 1, "sizes and samples must be 1 or more")
         require(self.mode in ("avg", "max"), f"unknown mode '{self.mode}'")

@@ -345,7 +345,7 @@ class WinogradConv(TiledConv):
     """
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
-        require(w.shape[2:] == (TAPS, TAPS), "Winograd's tiles are of 3x3 weights")
+        require(w.shape[2:] == (TAPS, TAPS), "Winograd tiles need 3x3 weights")
         require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
         return super().infer(x, w, *bias)
 

@@ -74,7 +74,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
     is_plain = texture.layers == 1 and texture.is_planes and texture.format == "rgba8"
     if texture.is_external and not (is_plain and is_input):
         refuse(
-            "an external texture must be an rgba8 input with one layer and packing planes",
+            "an external texture must be an rgba8 input of one layer, packed in planes",
             f"{member}.kind",
         )
     if texture.data is not None:

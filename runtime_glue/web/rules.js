@@ -55,7 +55,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
   }
   const isPlain = (texture.layers === 1) && (texture.packing === "planes") && (texture.format === "rgba8");
   if ((texture.kind === "external") && !(isPlain && isInput)) {
-    refuse("an external texture must be an rgba8 input with one layer and packing planes", `${member}.kind`);
+    refuse("an external texture must be an rgba8 input of one layer, packed in planes", `${member}.kind`);
   }
   if (!(texture.data == null)) {
     if (isInput) {

@@ -81,7 +81,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
     }
     const auto is_plain = (texture.layers == 1) && texture.is_planes && (texture.format == format_of("rgba8"));
     if (texture.is_external && !(is_plain && is_input)) {
-        return refuse(error, "an external texture must be an rgba8 input with one layer and packing planes", {}, member, "kind");
+        return refuse(error, "an external texture must be an rgba8 input of one layer, packed in planes", {}, member, "kind");
     }
     if (!is_none(texture.data)) {
         if (is_input) {
