@@ -219,7 +219,8 @@ def _compare(
             what = "before and after" if original is None else "before, after and original"
             echo(f"{compare}: {what}, side by side")
     if quality is not None and not as_json:
-        mean = f", mean of {count(quality.pictures, quality.what)}" if quality.pictures > 1 else ""
+        over = "over" if quality.what == "frame" else "mean of"
+        mean = f", {over} {count(quality.pictures, quality.what)}" if quality.pictures > 1 else ""
         plain = "bicubic" if quality.resized else "input"
         echo(*psnr_lines(f"{original}{mean}", plain, quality.plain, quality.network))
 

@@ -280,5 +280,5 @@ def test_run_compares_a_video_with_its_original(shadergen: Any, tmp_path: Path) 
     out = tmp_path / "out.mkv"
     ran = shadergen("run", build, low, "-o", out, "--original", high)
     found = measure(low, out, high)
-    assert f"PSNR on luma against {high}, mean of 2 frames\n" in ran.out
+    assert f"PSNR on luma against {high}, over 2 frames\n" in ran.out
     assert f"  bicubic  {found.plain:.2f} dB\n  network  {found.network:.2f} dB" in ran.out

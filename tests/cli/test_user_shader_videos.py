@@ -123,7 +123,7 @@ def test_a_video_is_compared_with_its_original(shadergen, tmp_path):
     source = made(tmp_path / "in.mkv", "yuv420p", (36, 64), 3, "-c:v", "ffv1")
     output = tmp_path / "out.mkv"
     ran = shadergen("run", shader(tmp_path), source, "-o", output, "--original", source)
-    assert f"PSNR on luma against {source}, mean of 3 frames\n  input    equal\n" in ran.out
+    assert f"PSNR on luma against {source}, over 3 frames\n  input    equal\n" in ran.out
     error = abs(0.5 * LUMA + 0.25 * 255 - LUMA) / 219  # codes from black to white
     network = float(ran.out.split("network")[1].split()[0])
     assert network == pytest.approx(-20 * np.log10(error), abs=0.4)
