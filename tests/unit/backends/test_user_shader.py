@@ -260,7 +260,7 @@ def test_the_network_s_channels_choose_the_hook():
     assert wrong.why == "LUMA has 1 channel, the network has 3"
     assert wrong.supported.split(", ") == [n for n, s in STAGES.items() if s.channels == 3]
     assert "'MAIN'" in refusal(chosen_hook, 3, "MAINN").help
-    assert "fixed at SCALED" in refusal(lambda: shader_of("upscaler", hook="SCALED")).why
+    assert "cannot change the size" in refusal(lambda: shader_of("upscaler", hook="SCALED")).why
 
 
 def test_transparency_passes_through_networks_of_rgb():
