@@ -129,7 +129,7 @@ def _other_model(
         "SG0605",
         f"'{folder}' is not a build of this model",
         why=why + (f"has {few(theirs)}" if theirs else "has others"),
-        help=f"if the model is right, {SAME_OPTIONS}",
+        help=f"if it was compiled from this model, {SAME_OPTIONS}",
     )
 
 

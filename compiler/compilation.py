@@ -197,7 +197,7 @@ def context_for(graph: Graph, options: Options) -> Context:
         return Context(KernelFamilies(target), measured, trials=trials)
     samples = find_samples(options.calibrate, graph.inputs)
     if options.package == "mpv":
-        help = "players give 0 to 1: scale the samples, for example by 1/255"
+        help = "players pass values from 0 to 1: scale the samples, for example by 1/255"
         target = within_range(samples, target, options.input_range, help)
     else:
         target = within_range(samples, target, options.input_range)

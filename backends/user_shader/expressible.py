@@ -116,8 +116,8 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
             f"the network takes {count(picture['channels'], 'channel')} and gives "
             f"{result['channels']}",
             why="a user shader's result must have as many channels as its input picture",
-            help="use a build, which gives any output: compile without --target mpv, then "
-            "shadergen run\nor end the network where it has "
+            help="use a build, whose result can have any number of channels: compile without "
+            "--target mpv, then shadergen run\nor end the network where it has "
             f"{count(picture['channels'], 'channel')}: --outputs NAME",
         )
     channels = int(picture["channels"])

@@ -98,7 +98,7 @@ def section(summary: Mapping[str, Any]) -> str:
             rows.append((d["display"], "", reason(d), "", ""))
             continue
         kind, timed = ("GPU", "software")[d["software"]], ("no", "yes")[d["queries"]]
-        name = f"{d['display']} ({d['platform']})" if d["display"] == DEFAULT else d["display"]
+        name = f"chosen by shadergen: {d['platform']}" if d["display"] == DEFAULT else d["display"]
         name = ", ".join(filter(None, (name, d.get("file"))))
         rows.append((name, d["egl"], d["renderer"], kind, timed))
     head = ("EGL display", "EGL", "renderer", "", "timer queries")

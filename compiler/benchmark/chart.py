@@ -93,6 +93,8 @@ def _legend(figure: Any, axes: Any, report: Report) -> None:
     stages = {p.stage for b in report.builds for p in b.passes}
     for stage in sorted(stages, reverse=True):
         axes.barh(0, 0, color=COLOURS[stage], label=f"{stage} passes, median of each")
-    axes.plot([], [], "D-", color="#222222", markersize=5, label="frame: median and 95 %")
+    axes.plot(
+        [], [], "D-", color="#222222", markersize=5, label="frame: median and 95th percentile"
+    )
     axes.plot([], [], ".", color="#222222", alpha=0.4, markeredgewidth=0, label="one frame")
     figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)

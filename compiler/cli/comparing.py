@@ -159,8 +159,8 @@ def _print_totals(found: BuildDiff, each_gpu: bool) -> None:
     if ratios and not each_gpu:
         least, most = min(ratios.values()), max(ratios.values())
         echo(
-            f"estimated frame time: {least:.2f} to {most:.2f} times as long, on {len(ratios)} "
-            "GPUs; --device PROFILE shows milliseconds"
+            f"estimated frame time: {least:.2f} to {most:.2f} times that of the first build, on "
+            f"{len(ratios)} GPUs; --device PROFILE shows milliseconds"
         )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DEFAULT = (256, 384)  # halved seven times without a rest, and no square
 EXPORT_DYNAMIC = "if the model was exported at one size, export it with dynamic height and width"
-ASSUMED = "assumed, because no operator of the model shows these axes"
+ASSUMED = "assumed, because no operator of the model tells which axes are height and width"
 
 
 class DynamicInputs:

@@ -98,7 +98,7 @@ def check_originals(source: Path, result: Path | None, original: Path) -> None:
                 "SG0301",
                 f"--original names '{original}', which is not a folder",
                 why=f"'{source}' is a folder",
-                help="name a folder with an original of the same name for each picture",
+                help="give a folder of originals with the same file names as the pictures",
             )
         missing = [p.name for p in pictures_in(source)[0] if not (original / p.name).exists()]
         if missing:

@@ -241,5 +241,5 @@ def _other(shader: Path, why: str) -> ShadergenError:
         "SG0605",
         f"'{shader}' is not a user shader of this model",
         why=why,
-        help=f"if the model is right, {SAME_OPTIONS}",
+        help=f"if it was compiled from this model, {SAME_OPTIONS}",
     )

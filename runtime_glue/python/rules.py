@@ -201,11 +201,11 @@ def _check_reads(
         high: int = texture.layers
         if read.layer is not None:
             if texture.is_array or read.layer >= texture.layers:
-                refuse(f"{texture.name!r} has no 2D texture {read.layer}", place)
+                refuse(f"{texture.name!r} has no 2D texture for layer {read.layer}", place)
             low = read.layer
             high = low + 1
         elif not texture.is_array and texture.layers > 1:
-            refuse(f"{texture.name!r} has {texture.layers} 2D textures: a layer is required", place)
+            refuse(f"{texture.name!r} has {texture.layers} layers: name one of them", place)
         if read.layers is not None:
             low = read.layers[0]
             high = low + read.layers[1]

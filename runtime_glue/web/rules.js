@@ -170,12 +170,12 @@ function checkReads(build, gpuPass, index, member, given, written, slots) {
     let high = texture.layers;
     if (!(read.layer == null)) {
       if (isArray(texture) || (read.layer >= texture.layers)) {
-        refuse(`'${texture.name}' has no 2D texture ${read.layer}`, place);
+        refuse(`'${texture.name}' has no 2D texture for layer ${read.layer}`, place);
       }
       low = read.layer;
       high = low + 1;
     } else if (!isArray(texture) && (texture.layers > 1)) {
-      refuse(`'${texture.name}' has ${texture.layers} 2D textures: a layer is required`, place);
+      refuse(`'${texture.name}' has ${texture.layers} layers: name one of them`, place);
     }
     if (!(read.layers == null)) {
       low = read.layers[0];

@@ -32,8 +32,8 @@ its inputs in textures. The results are compared within the suite's tolerances.
   nothing.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
 
-Inputs that only give shapes, axes or sizes are compiled in if an operator needs them as constants.
-An input that enters a computation is never compiled in.
+Inputs that only parametrise an operator (shapes, axes, sizes, the value of a padding) are compiled
+in if the operator needs them as constants. An input of data is never compiled in.
 [compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py)
 lists the operands that may be compiled in.
 

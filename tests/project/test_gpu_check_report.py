@@ -39,7 +39,10 @@ def test_displays_that_do_not_open_stand_beside_those_that_do() -> None:
     missing = {"display": "surfaceless", "problem": "EGL lists no such platform or device"}
     card = {**DISPLAY, "display": "device 0", "file": "/dev/dri/card0"}
     text = as_section(device(device=[DISPLAY, missing, card]))
-    assert "| by default (device 0) | NVIDIA, 1.5 | NVIDIA H200/PCIe/SSE2 | GPU | yes |" in text
+    assert (
+        "| chosen by shadergen: device 0 | NVIDIA, 1.5 | NVIDIA H200/PCIe/SSE2 | GPU | yes |"
+        in text
+    )
     assert "| surfaceless |  | EGL lists no such platform or device |" in text
     assert "| device 0, /dev/dri/card0 |" in text
 

@@ -204,12 +204,12 @@ bool check_reads(const Schedule& build, const Pass& gpu_pass, std::int64_t index
         std::int64_t high = texture.layers;
         if (!is_none(read.layer)) {
             if (texture.is_array || (read.layer >= texture.layers)) {
-                return refuse(error, "'{}' has no 2D texture {}", {texture.name, read.layer}, place);
+                return refuse(error, "'{}' has no 2D texture for layer {}", {texture.name, read.layer}, place);
             }
             low = read.layer;
             high = low + 1;
         } else if (!texture.is_array && (texture.layers > 1)) {
-            return refuse(error, "'{}' has {} 2D textures: a layer is required", {texture.name, texture.layers}, place);
+            return refuse(error, "'{}' has {} layers: name one of them", {texture.name, texture.layers}, place);
         }
         if (!is_none(read.layers)) {
             low = read.layers[0];

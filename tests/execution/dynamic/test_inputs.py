@@ -170,7 +170,7 @@ def test_axes_that_nothing_tells_are_those_of_nchw(tmp_path: Path) -> None:
     notes = compiled(network(tanh, (1, 3, 8, 12)), tmp_path).notes
     expected = (
         "height is axis 2, width axis 3 of 'x' "
-        "(assumed, because no operator of the model shows these axes)"
+        "(assumed, because no operator of the model tells which axes are height and width)"
     )
     assert f"dynamic: {expected}" in notes
     declared = compiled(network(tanh, (1, "H", "W", 3)), tmp_path).notes

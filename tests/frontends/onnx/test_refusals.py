@@ -199,7 +199,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "error[SG0106]: the indices of the sparse tensor 'b' do not fit the tensor's shape [2, 2]\n"
         "  --> model.onnx: node y (Add)\n"
         "  = why: the array of the indices has shape [1]\n"
-        "  = supported: for each value, one index below the number of elements, or one per axis",
+        "  = supported: for each value, one index into the flat tensor, or an index for each axis",
     ),
     "element type": (
         initializer(data_type=TensorProto.STRING),

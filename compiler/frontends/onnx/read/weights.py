@@ -101,7 +101,7 @@ def read_sparse(
         "SG0106",
         f"the indices of the sparse tensor '{name}' do not fit the tensor's shape {list(shape)}",
         why=f"the array of the indices has shape {list(indices.shape)}",
-        supported="for each value, one index below the number of elements, or one per axis",
+        supported="for each value, one index into the flat tensor, or an index for each axis",
     )
 
 
