@@ -221,8 +221,8 @@ def within_the_format(stage: str, intermediates: str) -> Iterator[None]:
             error.what = error.what.replace("needs", "reads").replace(UNITS, "planes of 4 channels")
             error.why = (
                 f"a pass binds at most {most} textures, those of weights included; a texture of a "
-                f"map has {LANES * planes} channels\non OpenGL, players need one of 16 vertex "
-                "attributes for each texture"
+                f"map has {LANES * planes} channels\n(players on OpenGL have 16 vertex attributes, "
+                "and need one for each texture)"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

@@ -23,9 +23,10 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     reciprocal(x) = 1 / x
     rsqrt(x) = 1 / sqrt(x)
     mod(a, b) = a - b * floor(a / b)
-    # GPUs' quotients are off by some units in the last place. The remainder of the first 12 bits is
-    # exact in 32 bits, as in double-length arithmetic (Dekker 1971): 1 / 2 is exactly 0.5. A larger
-    # correction means that a number is infinite, underflowed to 0, or has only 16 bits.
+    # GPUs' quotients are off by some units in the last place. The first 12 bits of the quotient
+    # leave a remainder that is exact in 32 bits, as in double-length arithmetic (Dekker 1971):
+    # 1 / 2 becomes exactly 0.5. A correction of more than 0.00001 is left out: then a number is
+    # infinite, underflowed to 0, or has only 16 bits.
     quotient(a, b) = nearer(a / b, corrected(a, b, high_part(a / b), high_part(b)))
     corrected(a, b, q_high, b_high) = q_high + (a - q_high * b_high - q_high * (b - b_high)) / b
     nearer(q, y) = where(abs(y - q) <= 0.00001 * abs(q), y, q)
@@ -50,15 +51,16 @@ FORMULAS: dict[str, Definition] = parse_definitions(
         gamma * where(0 < x, x, alpha * expm1_negative(x))
     celu(x, alpha=1) = max(x, 0) + alpha * expm1_negative(x / alpha)
 
-    # Of small x, 1 + x keeps few digits: there, the Taylor polynomial is good to 3e-9.
+    # If x is small, 1 + x keeps few of its digits. The Taylor polynomial then errs by 3e-9 at most.
     log1p(x) = where(abs(x) < 0.05, log1p_small(clamp(x, -0.05, 0.05)), log(1 + x))
     log1p_small(x) = x - x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x / 6))))
-    # Of large x, its square is infinite.
+    # If x is large, its square is infinite.
     asinh(x) = sign(x) * where(abs(x) < 100, log1p(abs(x) + x * x / (1 + sqrt(x * x + 1))),
         log(abs(x)) + 0.6931471805599453 + 0.25 / (x * x))
     softplus(x) = max(x, 0) + log1p(exp(-abs(x)))
     softsign(x) = x / (1 + abs(x))
-    # x * tanh(softplus(x)), where tanh(log(1 + 1/e)) and tanh(log(1 + e)) are quotients.
+    # x * tanh(softplus(x)). With e = exp(-abs(x)), softplus is log(1 + 1 / e) or log(1 + e), so its
+    # tanh is a quotient of polynomials in e.
     mish(x) = x * mish_gate(x, exp(-abs(x)))
     mish_gate(x, e) = where(x < 0, e * (e + 2), 1 + 2 * e) / where(x < 0, e * (e + 2) + 2,
         1 + 2 * e + 2 * e * e)

@@ -139,7 +139,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             why += f"; {COMPILES_SLOWLY}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
-            why += f"; more layers can share its shader than that of {alike[0][1]} ({other})"
+            why += f"; fewer layers could share the shader of {alike[0][1]} ({other})"
         if choice.stage != "compute" and target.stage == "compute":
             why = context.kernels.why_not_compute(was)
         context.explain(STEP, names[was], str(choice), why)

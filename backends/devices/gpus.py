@@ -79,4 +79,4 @@ GPUS = {
     "Apple M1": Gpu("MacBook Air", "apple", 1.278, 1024, 64, 8, 32, 68.3),
     "Apple M2": Gpu("MacBook Air", "apple", 1.398, 1280, 80, 8, 40, 102.4),
 }
-"""Each family's first is the one that its profile's costs were made for."""
+"""The costs in a family's profile are those of the family's first GPU here."""

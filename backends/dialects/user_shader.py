@@ -93,9 +93,9 @@ ROUNDED_OR_ZERO = f"""{WHY_ROUNDED}vec4 rounded_or_zero(vec4 v, uint {KEPT}) {{
 
 # Values of split textures: what the rounded value lacks is stored 2048 times as large, which keeps
 # it above the smallest 16-bit floats.
-REST = """// Returns what the 16-bit float of v lacks, 2048 times as large.
+REST = """// Returns the error of rounding v to 16 bits, times 2048.
 vec4 rest(vec4 v) { return rounded_to_half((v - rounded_to_half(v)) * 2048.0); }"""
-REST_OR_ZERO = f"""// Returns what the 16-bit float of v lacks, 2048 times as large.
+REST_OR_ZERO = f"""// Returns the error of rounding v to 16 bits, times 2048.
 vec4 rest_or_zero(vec4 v, uint {KEPT}) {{
     return rounded_or_zero((v - rounded_or_zero(v, {KEPT})) * 2048.0, {KEPT});
 }}"""

@@ -61,7 +61,9 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
     """
     nest, shape = _nest(node)
     choice = node.choice
-    assert choice.stage == "compute" or choice.block == (1, 1), f"{node.name}: a draw in blocks"
+    assert choice.stage == "compute" or choice.block == (1, 1), (
+        f"{node.name}: a draw of the loop kernel computes single pixels"
+    )
     yield from lower_groups(
         groups(node), lambda group: _Nest(node, nest, shape, group, target).lower()
     )
@@ -72,7 +74,7 @@ def _nest(node: Node) -> tuple[Nest, tuple[int, ...]]:
     p = parts(node)
     if p.prologue:
         raise InternalError(
-            f"{node.name}: a loop nest has no prologue: assign_layouts splits it off"
+            f"{node.name}: a loop nest has a prologue, which assign_layouts should have split off"
         )
     nest = nest_of(p.kernel, *(v.type for v in p.operands))
     if nest is None:

@@ -63,7 +63,7 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
         return (tiles_in_place(node, node.choice),)
     found = three_steps(node, node.choice, target)
     if found is None:
-        raise InternalError(f"{node.name}: its maps of patches have no room")
+        raise InternalError(f"{node.name}: the maps of its patches exceed the textures")
     return found
 
 

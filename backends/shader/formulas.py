@@ -325,7 +325,9 @@ def _power_function() -> Function:
     x, y = Variable("x", VEC4), Variable("y", VEC4)
     zero = filled(0.0, VEC4)
     body = Body()
-    body.comment("Undefined for x < 0, where whole exponents have a result, and for x = 0 >= y.")
+    body.comment(
+        "The function pow is undefined for x < 0, even if y is whole, and for x = 0 with y <= 0."
+    )
     size = body.let("size", intrinsic("pow", intrinsic("abs", x), y))
     at_zero = construct(VEC4, intrinsic("equal", x, zero)) * intrinsic("max", -y, 0.0)
     over = intrinsic("not_equal", at_zero, zero)

@@ -154,7 +154,7 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
     elif isinstance(e, Invoke):
         wanted = [v.type for v in (*e.function.parameters, *e.function.results)]
         if wanted != [a.type for a in e.arguments]:
-            fault = f"{e.function.name} is applied to other types"
+            fault = f"the arguments of {e.function.name} have other types than its parameters"
     elif isinstance(e, Intrinsic):
         alike = e.arguments[:2] if e.name == "select" else e.arguments  # its third is a condition
         if len({a.type for a in alike}) != 1:

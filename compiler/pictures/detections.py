@@ -93,7 +93,8 @@ def detector_of(build: Build) -> Detector | None:
             "SG0605",
             f"cannot identify the scores of the boxes '{chosen.name}'",
             why=f"the outputs are {shapes}",
-            supported=f"scores of shape ({count},) or ({count}, classes), and classes ({count},)",
+            supported=f"one output of scores, of shape ({count},) or ({count}, number of classes), "
+            f"and at most one of class numbers, of shape ({count},)",
             help="use .npz files for input and output",
         )
     return Detector(chosen.name, floats[0].name, whole[0].name if whole else None, count)

@@ -35,7 +35,7 @@ class Op:
     """
 
     for_kernels: ClassVar[bool] = False
-    """Whether only passes make it, from operators that occur in models (``passes.kernel_ops``)."""
+    """Whether only passes create this operator; none occurs in a model (``passes.kernel_ops``)."""
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__()

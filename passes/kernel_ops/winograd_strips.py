@@ -83,7 +83,7 @@ class StripPatches(Cut, Op):
         across = whole.infer(x).shape[3]
         require(
             self.columns >= across and self.columns % PAIR == 0,
-            f"{self.columns} columns do not hold pairs of tiles, {across} tiles in a row",
+            f"{self.columns} columns cannot hold {across} tiles in pairs",
         )
         k, (n, c, _, _) = self.patch, x.shape
         return TensorType((n, k * LANES, down * k, -(-c // LANES) * self.columns))

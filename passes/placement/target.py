@@ -15,7 +15,7 @@ Products = Literal["matrix", "vector", "column", "bias last"]
 WeightFormat = Literal["float32", "float16", "int8"]
 TILES_OF = {"2x2": 2, "4x4": 4}  # pixels of Winograd's tiles along an axis, by the option's name
 TOLERANCES = {"highp": 1e-4, "mediump": 1e-2, "auto": 1e-2}
-"""Largest permitted error of an output, divided by max(1, its largest magnitude), by precision."""
+"""For each precision, the largest error of an output, relative to max(1, its largest magnitude)."""
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
 

@@ -30,7 +30,7 @@ vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
-// Returns what the 16-bit float of v lacks, 2048 times as large.
+// Returns the error of rounding v to 16 bits, times 2048.
 vec4 rest(vec4 v) { return rounded_to_half((v - rounded_to_half(v)) * 2048.0); }
 
 vec4 hook() {
@@ -56,7 +56,7 @@ vec4 rounded_or_zero(vec4 v, uint kept) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & kept);
 }
 
-// Returns what the 16-bit float of v lacks, 2048 times as large.
+// Returns the error of rounding v to 16 bits, times 2048.
 vec4 rest_or_zero(vec4 v, uint kept) {
     return rounded_or_zero((v - rounded_or_zero(v, kept)) * 2048.0, kept);
 }

@@ -153,7 +153,10 @@ def wrong(build):
         (lambda b: b.let("k", Uniform("u_m")), "u_m is not declared"),
         (lambda b: b.let("t", Texel(TEXTURE, ivec2(0, 0))), "u_x is not declared"),
         (lambda b: b.let("t", Array("c", VEC4)[0]), "no array c"),
-        (lambda b: b.let("s", GIVES_FLOAT(vec4(0.0))), "f is applied to other types"),
+        (
+            lambda b: b.let("s", GIVES_FLOAT(vec4(0.0))),
+            "the arguments of f have other types than its parameters",
+        ),
         (lambda b: b.let("v", Intrinsic("max", (vec4(0.0), Number(0.0, FLOAT)))), "max is applied"),
         (
             lambda b: b.let("v", Intrinsic("clamp", (vec4(0.0), vec4(0.0), Number(1.0, FLOAT)))),

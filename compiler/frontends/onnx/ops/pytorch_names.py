@@ -77,7 +77,7 @@ PYTORCH: dict[str, tuple[str, str]] = {
     "ELU": ("Elu", ""),
     "SELU": ("Selu", ""),
     "CELU": ("Celu", ""),
-    "GELU": ("Gelu", "with the same argument: approximate"),
+    "GELU": ("Gelu", "the argument 'approximate' becomes an attribute"),
     "SiLU, Swish": ("Sigmoid, Mul", "PyTorch's SiLU is elsewhere called Swish"),
     "Mish": ("Mish, Softplus, Tanh, Mul", "Mish from operator set 18 on"),
     "Hardswish": ("HardSwish", ""),
