@@ -80,13 +80,12 @@ def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _device_help(several: str, user_shaders: bool) -> str:
+    lists = f"; several profiles, with commas between, {several}" if several else ""
     text = (
-        "Profile of the GPU: a class of GPUs (gles30, webgl2-min, gles31-mobile ...), a family "
-        "of GPUs (mali-valhall, adreno-7xx, nvidia ...; shadergen doctor names the installed "
-        "GPU's family), or a file from shadergen doctor --save."
+        f"Profile of the GPU{lists}. A profile is a class of GPUs (gles30, webgl2-min, "
+        "gles31-mobile ...), a family of GPUs (mali-valhall, adreno-7xx, nvidia ...; shadergen "
+        "doctor names the installed GPU's family), or a file from shadergen doctor --save."
     )
-    if several:
-        text += f" Several profiles, with commas between, {several}."
     if user_shaders:
         text += (
             " With --target mpv, a family of GPUs lets the compiler choose the stage and the "
