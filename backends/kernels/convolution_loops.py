@@ -128,7 +128,8 @@ def looped(
     height, width = _kernel_size(shader, blocks, group, input_planes, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
     step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, apart, once)
-    body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
+    own = shader.size("taps", taps) if blocks.diagonal and not group.in_compute else taps
+    body.let(ROW.name, _first_row(group, own, per_tap, conv.positions))
     at_source = partial(_sources, body, shader, conv, x, group)
     columns = at_source("x", CORNER.x, kw) if in_map and in_rows else {}
     with body.loop("ky", height) as ky:
@@ -278,7 +279,7 @@ def _kernel_size(
     return height, shader.uniform("kernel_width", width)
 
 
-def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> Expression:
+def _first_row(group: Group, taps: Int, per_tap: Expression, positions: int) -> Expression:
     """Return the first row of an invocation's weights, of ``taps`` for each plane."""
     if not group.by_plane:
         return integer(0)

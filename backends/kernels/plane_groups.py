@@ -134,6 +134,14 @@ class Group:
         return self.shared and (self.in_compute or self.stacked)
 
     @property
+    def may_be_last(self) -> bool:
+        """Whether one program computes both the last plane, of fewer channels, and others."""
+        planes = self.node.result.type.planes
+        if self.by_plane:
+            return len(self.planes) < planes
+        return self.shared and planes % (self.node.choice.planes or 1) == 0
+
+    @property
     def stacked(self) -> bool:
         """Whether a draw writes planes that lie below each other in one texture."""
         return not self.in_compute and self.node.result.type.is_stacked
@@ -352,17 +360,23 @@ def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator
     their plane and batch entry.
     """
     programs: dict[Hashable, GpuPass] = {}
+    channels: dict[Hashable, int] = {}  # that the first pass of each program writes
     drawn: dict[tuple[Hashable, int], GpuPass] = {}  # by program and first plane
     for group in passes:
         entry, first = None if group.entries else group.batch, group.planes[0]
         read = group.input_planes and replace(group.input_planes, first=0)
-        key = entry, None if group.shared else first, len(group.planes), group.channels, read
+        fewer = None if group.may_be_last else group.channels
+        key = entry, None if group.shared else first, len(group.planes), fewer, read
         if key not in programs:
             programs[key] = drawn[key, first] = lower(group)
+            channels[key] = group.channels
             yield programs[key]
             continue
         if (key, first) not in drawn:
-            drawn[key, first] = _with_weights(programs[key], first)
+            like = _with_weights(programs[key], first)
+            if group.channels != channels[key]:
+                like = replace(like, macs=like.macs // channels[key] * group.channels)
+            drawn[key, first] = like
         like = drawn[key, first]
         declared = {u.name for u in like.uniforms}
         own = tuple(u for u in own_uniforms(group) if u.name in declared)

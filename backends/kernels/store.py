@@ -122,13 +122,11 @@ def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Ex
     need no zeros.
     """
     t = group.node.result.type
-    last = (
-        group.planes[k] == group.planes[-1] if group.by_plane else group.planes[k] + 1 == t.planes
-    )
+    last = group.planes[-1] if group.may_be_last else t.planes - 1
     used = t.channels - (t.planes - 1) * LANES
-    if not last or used == LANES or not t.in_planes:
+    if group.planes[k] != last or used == LANES or not t.in_planes:
         return value
-    if not group.by_plane or len(group.planes) == t.planes:
+    if not group.may_be_last:
         return without_lanes(value, used)
     functions = shader.formulas.functions
     if "masked" not in functions:

@@ -22,7 +22,9 @@ from shadergen.backends.kernels import sharing
 from shadergen.backends.schedule import BuildFiles
 from shadergen.backends.shader.rows import ARRAY_LENGTHS
 from shadergen.ir.graph import Graph, Value, apply, constant
-from shadergen.ir.ops import Reduce
+from shadergen.ir.ops import Pool, Reduce
+from shadergen.runtime_glue.python import runner
+from shadergen.runtime_glue.python.runner import decode
 
 RNG = np.random.default_rng(0)
 PADDED = {"pads": (1, 1, 1, 1)}
@@ -73,14 +75,14 @@ def users_of(files: BuildFiles) -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.parametrize(
     "options",
     [
-        {"weights": "ubo"},
+        {"weights": "ubo", "mrt": 1},
         {"weights": "texture", "textures": "array"},
         {"weights": "texture", "textures": "stacked"},
         {"weights": "texture", "textures": "array", "device": "webgl2-min"},
         {"weights": "ubo", "device": "webgl2-min", "mrt": 1},
         {"weights": "texture", "weight_format": "float16", "textures": "array"},
         {"weights": "texture", "weight_format": "int8", "mrt": 1},
-        {"weights": "ubo", "precision": "mediump"},
+        {"weights": "ubo", "precision": "mediump", "mrt": 1},
         {"weights": "texture", "device": "gles32-desktop", "stage": "fragment", "mrt": 1},
         {"weights": "texture", "winograd": "2x2", "mrt": 1},
     ],
@@ -120,10 +122,59 @@ def test_software_rasterisers_keep_sizes_as_numbers():
 
 
 @pytest.mark.usefixtures("_always")
-def test_depthwise_kernels_of_several_sizes_are_one_program():
-    _, files, _ = compile_graph(network(), weights="ubo", mrt=1)
+@pytest.mark.parametrize(
+    "options",
+    [{"weights": "ubo", "mrt": 1}, {"weights": "texture", "textures": "stacked"}],
+    ids=["one plane", "stacked planes"],
+)
+def test_depthwise_kernels_of_several_sizes_are_one_program(options):
+    _, files, _ = compile_graph(network(), **options)
     layers = [{n for p in passes for n in p["layers"]} for passes in users_of(files).values()]
     assert any({"depthwise0", "depthwise1"} <= names for names in layers)
+
+
+@pytest.mark.parametrize(("channels", "draws", "programs"), [(22, 2, 1), (42, 4, 2), (24, 2, 1)])
+def test_the_draw_of_a_last_plane_with_unused_lanes_shares_the_program(channels, draws, programs):
+    """Unless it has fewer render targets than the others: 11 planes are 3, 3, 3 and 2."""
+    x = image(1, 7, 6, 5)
+    y = conv(RNG, x, channels, (1, 1), "layer")
+    outputs = y, apply(Pool("average", (2, 2)), y, layer="pool")
+    graph = graph_of(*outputs, inputs=(x,))
+    files = assert_runs_like_reference(graph, weights="texture", textures="array", mrt=3)
+    for name, value in zip(("layer", "pool"), outputs, strict=True):
+        passes = [p for p in files.schedule["passes"] if p["layers"] == [name]]
+        assert len(passes) == draws
+        assert len({p["shader"] for p in passes}) == programs
+        products = {"layer": 7, "pool": 4}[name]
+        assert sum(p["macs"] for p in passes) == np.prod(value.shape) * products
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"textures": "array", "stage": "fragment", "mrt": n} for n in (1, 2, 3, 4)),
+        {"textures": "stacked", "stage": "fragment"},
+        {"device": "gles31-mobile", "stage": "compute"},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+def test_unused_lanes_are_zero_whichever_pass_writes_them(options, monkeypatch):
+    """An application reads the texture of an output as it is; exp of an unused lane is 1."""
+    stored = []
+
+    def keep(texels: Any, port: Any, texture: Any) -> Any:
+        stored.append(texels)
+        return decode(texels, port, texture)
+
+    monkeypatch.setattr(runner, "decode", keep)
+    x = image(1, 7, 6, 5)
+    y = pointwise("exp(x0)", conv(RNG, x, 22, (1, 1), "layer"))
+    graph = graph_of(y, inputs=(x,))
+    assert_runs_like_reference(graph, weights="texture", **options)
+    lanes = stored[0].reshape(6, -1, 4)
+    assert (lanes[:5] > 0).all()
+    assert (lanes[5, :, :2] > 0).all()
+    assert not lanes[5, :, 2:].any()
 
 
 @pytest.mark.usefixtures("_always")
