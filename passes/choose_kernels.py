@@ -139,7 +139,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             why += f"; {COMPILES_SLOWLY}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
-            why += f"; fewer layers could share the shader of {alike[0][1]} ({other})"
+            why += f"; {alike[0][1]} ({other}) is about as fast, but fewer layers share its shader"
         if choice.stage != "compute" and target.stage == "compute":
             why = context.kernels.why_not_compute(was)
         context.explain(STEP, names[was], str(choice), why)

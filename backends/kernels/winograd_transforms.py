@@ -197,7 +197,9 @@ def _patches(
         line = PIXEL.y // (height * k) % (k // height) * height
 
     def terms(i: Expression) -> Row:
-        body.comment("d: a row of the patch, added to each line of sums with a factor of its own.")
+        body.comment(
+            "d: a row of the patch. Each line of sums adds it, times a factor of this line."
+        )
         return window.row(i if row is None else row(i))
 
     lines = _lines(group, k)
@@ -261,8 +263,8 @@ def _result(
 
     def terms(i: Expression) -> Row:
         body.comment(
-            "d: a row of the patch; t: the transformed row, added to each sum with a factor of its "
-            "own."
+            "d: a row of the patch; t: the transformed row. Each sum adds t, times a factor of the "
+            "sum."
         )
         places = (corner + ivec2(0, i * k + j) for j in range(k))
         d = [body.let(f"d{j}", texture.fetch(at, layer)) for j, at in enumerate(places)]

@@ -126,7 +126,7 @@ def _print_changes(found: BuildDiff) -> None:
     if not found.same_weights:
         echo("the weights differ")
     if found.shaders and not found.changes:
-        echo("the shaders differ in comments or in order only: --shaders shows them")
+        echo("the shaders differ only in comments or in the order of passes: see --shaders")
 
 
 def _described(step: Step) -> str:
@@ -182,7 +182,7 @@ def _print_user_shaders(found: UserShaderDiff) -> None:
             table.add_row(SIGNS[change.kind], section.name, section.description, details)
         print_table(table)
     else:
-        echo("the user shaders differ in comments or in order only: --shaders shows them")
+        echo("the user shaders differ only in comments or in the order of passes: see --shaders")
     table = new_table("", "before", "after", "ratio")
     for title, name, text in SHADER_ROWS:
         before, after = getattr(found.before, name), getattr(found.after, name)

@@ -102,7 +102,7 @@ def test_changed_comments_are_a_difference_of_no_step(shadergen, build, copy):
     path.write_text(path.read_text().replace("// ", "// changed ", 1))
     ran = shadergen("diff", build, copy)
     assert ran.code == 1
-    assert "the shaders differ in comments or in order only: --shaders shows them" in ran.out
+    assert "the shaders differ only in comments or in the order of passes: see --shaders" in ran.out
 
 
 def test_swapped_buffers_are_a_difference(shadergen, compute, tmp_path):

@@ -114,7 +114,7 @@ def test_what_differs_in_a_pass_is_named(shadergen, pair, old, new, changes):
     ran = shadergen("diff", first, second, "--shaders")
     assert ran.code == 1
     assert f"--- {first}" in ran.out
-    assert ("differ in comments or in order only" in ran.out) == (not changes)
+    assert ("differ only in comments or in the order of passes" in ran.out) == (not changes)
 
 
 def test_json_has_the_changes_without_the_code(shadergen, pair):

@@ -34,7 +34,7 @@ void store(ivec2 pixel, vec4 result) {
 
 void main() {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
-    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
+    // A workgroup computes consecutive blocks, row by row; if some are left, they compute more planes.
     int invocation = int(gl_LocalInvocationID.x);
     int block = (int(gl_WorkGroupID.x) << u_span_bits) + (invocation & ((1 << u_span_bits) - 1));
     int plane = int(gl_WorkGroupID.y) * (64 >> u_span_bits) + (invocation >> u_span_bits);
@@ -49,7 +49,7 @@ void main() {
     vec4 result_x0_y1 = vec4(0.0);
     vec4 result_x1_y1 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
-        // d: a row of the patch; t: the transformed row, added to each sum with a factor of its own.
+        // d: a row of the patch; t: the transformed row. Each sum adds t, times a factor of the sum.
         vec4 d0 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4), plane), 0);
         vec4 d1 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4 + 1), plane), 0);
         vec4 d2 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4 + 2), plane), 0);

@@ -37,7 +37,7 @@ fn store(pixel: vec2i, result: vec4f) {
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
-    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
+    // A workgroup computes consecutive blocks, row by row; if some are left, they compute more planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
     var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
@@ -52,7 +52,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var result_x0_y1: vec4f = vec4f(0.0);
     var result_x1_y1: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch; t: the transformed row, added to each sum with a factor of its own.
+        // d: a row of the patch; t: the transformed row. Each sum adds t, times a factor of the sum.
         var d0: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4), plane, 0);
         var d1: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 1), plane, 0);
         var d2: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 2), plane, 0);
