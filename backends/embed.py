@@ -121,7 +121,7 @@ def _first_words(model: str, generator: str) -> str:
     model = comment(model).replace("*/", "* /").replace("/*", "/ *")
     return (
         f"/* A shadergen build as C: {model}, by {generator}.\n"
-        "   A new build replaces this file only if the SHA-256 of its name and text is:\n   "
+        "   If this file is unchanged, a new build replaces it. SHA-256 of its name and text:\n   "
     )
 
 

@@ -220,9 +220,9 @@ def within_the_format(stage: str, intermediates: str) -> Iterator[None]:
             planes = user_shader_limits(stage, intermediates).draw_buffers
             error.what = error.what.replace("needs", "reads").replace(UNITS, "planes of 4 channels")
             error.why = (
-                f"a pass binds at most {most} textures, those of weights included; a texture of a "
-                f"map has {LANES * planes} channels\n(players on OpenGL have 16 vertex attributes, "
-                "and need one for each texture)"
+                f"a pass binds at most {most} textures, those of weights included (players on "
+                "OpenGL have 16 vertex attributes,\nand need one for each texture); a texture of a "
+                f"map has {LANES * planes} channels"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

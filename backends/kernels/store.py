@@ -316,8 +316,8 @@ def _work_of_an_invocation(columns: int, rows: int, planes: int, several: bool) 
     """Yield comments on how a dispatch spreads its work."""
     block = "1 pixel" if columns * rows == 1 else f"{rows} x {columns} pixels (rows x columns)"
     yield f"An invocation computes a block: {block} of {planes} plane{'s' * (planes > 1)}."
-    what = "; if some are left, they compute more planes" if several else ", of the same planes"
-    yield f"A workgroup computes consecutive blocks, row by row{what}."
+    blocks = "A workgroup computes consecutive blocks, row by row."
+    yield f"{blocks} Invocations left over compute more planes." if several else blocks
 
 
 def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) -> Function:

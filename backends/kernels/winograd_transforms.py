@@ -197,9 +197,7 @@ def _patches(
         line = PIXEL.y // (height * k) % (k // height) * height
 
     def terms(i: Expression) -> Row:
-        body.comment(
-            "d: a row of the patch. Each line of sums adds it, times a factor of this line."
-        )
+        body.comment("d: a row of the patch. Each line of sums adds d, times a factor of the line.")
         return window.row(i if row is None else row(i))
 
     lines = _lines(group, k)

@@ -59,7 +59,7 @@ def section(summary: Mapping[str, Any]) -> str:
         "### Errors of whole networks\n\n"
         "The largest difference from onnxruntime, divided by max(1, the largest output). "
         f"The bound is {EXACT:g} for highp and {HALF:g} for the others; larger errors are bold. "
-        "`auto` computes the layers that allow it in 16 bits, "
+        "`auto` computes a layer in 16 bits if its accuracy allows this, "
         "`mediump` computes all layers in 16 bits.\n\n"
     )
     return words + table(("network", *PRECISIONS), rows)
