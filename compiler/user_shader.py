@@ -142,7 +142,7 @@ def _check_split(options: Options, family: str) -> None:
     """
     why = help = ""
     if options.stage == "fragment":
-        why = "it stores two 16-bit floats for each value, and a fragment pass can write only one"
+        why = "it stores each value as two 16-bit floats, and a fragment pass can write only one"
         help = "use --stage compute"
     elif family and not FAMILIES[family].limits.workgroup_invocations:
         why = f"players have no compute passes on GPUs of the family {family}"
@@ -220,9 +220,9 @@ def within_the_format(stage: str, intermediates: str) -> Iterator[None]:
             planes = user_shader_limits(stage, intermediates).draw_buffers
             error.what = error.what.replace("needs", "reads").replace(UNITS, "planes of 4 channels")
             error.why = (
-                f"a pass binds at most {most} textures, those of weights included (players on "
-                "OpenGL have 16 vertex attributes,\nand need one for each texture); a texture of a "
-                f"map has {LANES * planes} channels"
+                f"a pass binds at most {most} textures, those of weights included, because players "
+                "on OpenGL need a vertex\nattribute for each texture and have 16; a texture of a "
+                f"feature map has {LANES * planes} channels"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

@@ -175,7 +175,7 @@ def verifying(
             "SG0301",
             "--input-external cannot be verified",
             why="no reference implementation reads external textures",
-            help="verify without --input-external: only the reads of the input differ",
+            help="verify without --input-external: only the reads of the input change with it",
         )
     runtimes = _runtimes(options, runtime)
     plainly = options  # as the reference takes the model: at one size

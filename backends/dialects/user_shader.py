@@ -99,7 +99,7 @@ REST_OR_ZERO = f"""// Returns the error of rounding v to 16 bits, times 2048.
 vec4 rest_or_zero(vec4 v, uint {KEPT}) {{
     return rounded_or_zero((v - rounded_or_zero(v, {KEPT})) * 2048.0, {KEPT});
 }}"""
-JOINED = """// Returns a value from its rounded value and its rounding error, stored times 2048.
+JOINED = """// Returns a rounded value plus its rounding error, which is stored times 2048.
 vec4 joined(vec4 rounded, vec4 rest) { return rounded + rest * 0.00048828125; }"""
 
 

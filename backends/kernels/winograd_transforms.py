@@ -197,7 +197,9 @@ def _patches(
         line = PIXEL.y // (height * k) % (k // height) * height
 
     def terms(i: Expression) -> Row:
-        body.comment("d: a row of the patch. Each line of sums adds d, times a factor of the line.")
+        body.comment(
+            "d: a row of the patch. Each line of sums has a factor: add d times this factor."
+        )
         return window.row(i if row is None else row(i))
 
     lines = _lines(group, k)
@@ -261,8 +263,7 @@ def _result(
 
     def terms(i: Expression) -> Row:
         body.comment(
-            "d: a row of the patch; t: the transformed row. Each sum adds t, times a factor of the "
-            "sum."
+            "d: a row of the patch; t: d transformed. Each sum has a factor: add t times it."
         )
         places = (corner + ivec2(0, i * k + j) for j in range(k))
         d = [body.let(f"d{j}", texture.fetch(at, layer)) for j, at in enumerate(places)]

@@ -273,7 +273,7 @@ class _Blocks:
                 "SG0301",
                 f"{'--live-strength' if self.strength.live else '--strength'} is not supported",
                 where=f"layer {gpu_pass.node.name}",
-                why="a compute pass stores the network's result, and cannot mix it with its input",
+                why="a compute pass stores the network's result, and cannot mix it with the input",
                 help="use --stage fragment, or --disable-pass fuse_stores",
             )
         across, down = WORKGROUP

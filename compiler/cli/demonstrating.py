@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    short_help="Enlarge a photograph two times with a network that comes with shadergen.",
+    short_help="Double a photograph's size with a network that comes with shadergen.",
     epilog="Example: [bold]shadergen demo[/bold]",
 )
 @click.option(

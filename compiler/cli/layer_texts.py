@@ -79,7 +79,7 @@ def lines_of(found: Layers, reference_matches: bool) -> list[str]:
         )
     elif found.alone.ok:
         lines.append(
-            "  run alone on exact inputs, its GPU passes are right (error "
+            "  its GPU passes are right if they run alone, on exact inputs (error "
             f"{found.alone.max_error:.3g}): errors of earlier tensors add up"
         )
     else:

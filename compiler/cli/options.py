@@ -187,8 +187,8 @@ def _with_options(
             help="Textures of a tensor, whose planes hold four channels each. 2d: a 2D texture for "
             "each plane. array: one array texture, a layer for each plane. stacked: one 2D texture "
             "with the planes below each other, written by one draw. auto: inputs and outputs "
-            "of one plane get 2d. On devices without compute shaders, a tensor gets stacked if "
-            "that is predicted to be faster. All others get array.",
+            "of one plane get 2d; other tensors get array, or, on devices without compute shaders, "
+            "stacked if that is predicted to be faster.",
         ),
         click.option(
             "--stage",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     20,
     "After N seconds, measure no further layers; the next run continues from there.",
 )
-@runtime_options("auto: what --device asks for; without --device, the first one installed.")
+@runtime_options("auto: what --device asks for; without --device, gles if installed, else webgpu.")
 def tune(
     model: Path,
     frames: int,

@@ -85,7 +85,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
     "libplacebo filter renders user shaders.",
 )
 @runtime_options(
-    "auto: what --device asks for; without --device, the first one installed. With several "
+    "auto: what --device asks for; without --device, gles if installed, else webgpu. With several "
     "devices, gles verifies only the builds that run on gles, and webgpu those that run on webgpu. "
     "webgpu without --device means --device webgpu."
 )
@@ -253,7 +253,7 @@ def _finish(
         elif bisecting:
             echo("all outputs are right: nothing to bisect")
         elif not report.ok and found is None and not is_given("build"):
-            echo("--layers names the first wrong layer, --bisect what makes it wrong")
+            echo("--layers names the first wrong layer; --bisect finds what makes it wrong")
     if not report.ok or (found is not None and not found.ok):
         sys.exit(EXIT_DIFFERS)
 

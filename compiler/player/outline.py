@@ -161,7 +161,7 @@ def check_single_stage(text: str) -> None:
     if len(stages) > 1:
         raise refusal(
             f"its passes replace {' and '.join(stages)}; a picture has only one of these stages",
-            "run the networks one after the other, or on a video",
+            "make a file for each stage, or run the shader on a video",
         )
 
 

@@ -305,7 +305,7 @@ def test_verify_exits_with_1_when_results_differ(shadergen, monkeypatch):
     assert ran.code == 1
     assert "differs" in ran.out
     assert "DIFFERS FROM numpy" in ran.out
-    hint = "--layers names the first wrong layer, --bisect what makes it wrong"
+    hint = "--layers names the first wrong layer; --bisect finds what makes it wrong"
     assert ran.out.endswith(f"{hint}\n")
     assert not shadergen("verify", ESPCN, *SIZE, "--reference", "numpy", "--json").json["ok"]
 

@@ -57,7 +57,7 @@ void main() {
     vec4 s12 = vec4(0.0);
     vec4 s13 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
-        // d: a row of the patch. Each line of sums adds d, times a factor of the line.
+        // d: a row of the patch. Each line of sums has a factor: add d times this factor.
 //// 25 lines are not stored
     vec4 result_y1 = t01 + t02;
     vec4 result_y2 = t02 - t01;

@@ -51,7 +51,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var s12: vec4f = vec4f(0.0);
     var s13: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch. Each line of sums adds d, times a factor of the line.
+        // d: a row of the patch. Each line of sums has a factor: add d times this factor.
         var y: i32 = corner.y + patch_row;
         var nearest_y: i32 = clamp(y, 0, sizes.u_height_in - 1);
         var d0: vec4f = load_inside(vec2i(x0, nearest_y));

@@ -61,7 +61,7 @@ vec4 rest_or_zero(vec4 v, uint kept) {
     return rounded_or_zero((v - rounded_or_zero(v, kept)) * 2048.0, kept);
 }
 
-// Returns a value from its rounded value and its rounding error, stored times 2048.
+// Returns a rounded value plus its rounding error, which is stored times 2048.
 vec4 joined(vec4 rounded, vec4 rest) { return rounded + rest * 0.00048828125; }
 
 vec4 load_x(ivec2 p) {
@@ -157,7 +157,7 @@ vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
-// Returns a value from its rounded value and its rounding error, stored times 2048.
+// Returns a rounded value plus its rounding error, which is stored times 2048.
 vec4 joined(vec4 rounded, vec4 rest) { return rounded + rest * 0.00048828125; }
 
 vec4 fetch_x(ivec2 p, int layer) {

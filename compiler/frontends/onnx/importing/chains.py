@@ -65,7 +65,9 @@ def with_whole_operators(model: Model, request: Request) -> Model:
             left_out.update(node.output[0] for node in chain[:2])
             if request.dynamic is not None:
                 name = f"the nodes from {layer_name(chain[0])} to {layer_name(chain[2])}"
-                request.notes.append(f"{name} are compiled as {one.op_type}, at every size")
+                request.notes.append(
+                    f"{name} are compiled as {one.op_type}, for all sizes of the input"
+                )
     nodes = [
         whole.get(n.output[0] if n.output else "", n)
         for n in model.body.nodes
