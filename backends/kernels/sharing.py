@@ -7,6 +7,9 @@ differ between these layers become uniforms. Sizes that are equal stay literals,
 compilers make faster code. Programs with and without inner loops (:mod:`.convolution_loops`) differ
 in more than sizes and are never shared.
 
+A layer of 22 channels in two draws of three planes is two programs, because the second draw sets
+two lanes to zero. The program of both reads from a uniform which plane is the last.
+
 Two cases keep all sizes as literals. Networks of at most ``FEW_PROGRAMS`` start fast enough. Frames
 of software rasterisers take longer with sizes in uniforms (``Target.shares_programs``).
 
@@ -22,10 +25,10 @@ from typing import TYPE_CHECKING
 from ...ir.dimensions import at_layer, hint
 from ...records import replace
 from ..dialects.language import print_program, without_comments
-from .plane_groups import OWN_UNIFORMS
+from .plane_groups import LAST_PLANE, OWN_UNIFORMS, differ_in_lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Sequence
 
     from ...ir.graph import Node, Value
     from ...passes.placement.target import Target
@@ -37,7 +40,7 @@ UNROLLED = {"kernel_height": 2, "kernel_width": 2}  # larger ones become uniform
 
 
 def sizes_in_uniforms(
-    found: Iterable[tuple[Node, Family]], target: Target
+    found: Sequence[tuple[Node, Family]], target: Target
 ) -> dict[Node, frozenset[str]]:
     """Return the names of the sizes that become uniforms in each node's programs.
 
@@ -66,8 +69,14 @@ def sizes_in_uniforms(
             users[text].append(node)
     if sum(map(len, sizes.values())) <= FEW_PROGRAMS:
         return {}
-    names = {text: _differing(found) for text, found in sizes.items()}
-    return _for_nodes(names, users)
+    names = _for_nodes({text: _differing(found) for text, found in sizes.items()}, users)
+    for node, family in found:
+        if differ_in_lanes(node):
+            with at_layer(node.name):
+                read = {name for own in _programs(node, family, target).values() for name, _ in own}
+            if LAST_PLANE in read:
+                names[node] = names.get(node, frozenset()) | {LAST_PLANE}
+    return names
 
 
 def _shape(value: Value) -> Hashable:

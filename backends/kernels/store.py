@@ -22,7 +22,7 @@ from ..shader.statements import Body, names_read, needed
 from ..shader.types import INT, VEC4
 from .dispatch import plan_dispatch
 from .image_stores import image_stores
-from .plane_groups import PIXEL, PLANE, own_uniforms, plus
+from .plane_groups import LAST_PLANE, PIXEL, PLANE, differ_in_lanes, own_uniforms, plus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,18 +122,22 @@ def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Ex
     need no zeros.
     """
     t = group.node.result.type
-    last = group.planes[-1] if group.may_be_last else t.planes - 1
+    if group.by_plane:
+        varies = len(group.planes) < t.planes
+    else:
+        varies = group.shared and shader.is_uniform(LAST_PLANE) and differ_in_lanes(group.node)
+    last = group.planes[-1] if varies else t.planes - 1
     used = t.channels - (t.planes - 1) * LANES
     if group.planes[k] != last or used == LANES or not t.in_planes:
         return value
-    if not group.may_be_last:
+    if not varies:
         return without_lanes(value, used)
     functions = shader.formulas.functions
     if "masked" not in functions:
         y, plane, body = Variable("y", VEC4), Variable("plane", INT), Body()
-        body.give(
-            Conditional(plane < shader.size("planes", t.planes) - 1, y, without_lanes(y, used))
-        )
+        planes, last = t.planes, t.planes - 1
+        end = shader.size("planes", planes) - 1 if group.by_plane else shader.size(LAST_PLANE, last)
+        body.give(Conditional(plane < end, y, without_lanes(y, used)))
         functions["masked"] = Function("masked", (y, plane), VEC4, body.statements)
     return functions["masked"](value, integer(group.plane(k)))
 
