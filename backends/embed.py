@@ -25,6 +25,10 @@ WORDS_OF_LINE = 4
 _LINES_AT_ONCE = 1 << 14
 _BYTES_AT_ONCE = 1 << 20
 _DIGITS = 64  # of a SHA-256
+_SECOND_LINE = (
+    "   If this file is unchanged, a new build replaces it. SHA-256 of its name and text:\n"
+)
+_INDENT = "   "
 
 _HEADER = """\
 
@@ -89,9 +93,10 @@ def is_embedded(file: IO[bytes], name: str, schedule: dict[str, Any]) -> bool:
         return False
     if not isinstance(model, str) or not isinstance(generator, str):
         return False
-    start = _first_words(model, generator).encode("utf-8", "replace")
+    start = _first_line(model, generator).encode("utf-8", "replace")
     if file.read(len(start)) != start:
         return False
+    start += file.readline(_BYTES_AT_ONCE) + file.read(len(_INDENT))  # worded as its version does
     found = file.read(_DIGITS)
     digest = _digest(name, start)
     while piece := file.read(_BYTES_AT_ONCE):
@@ -110,19 +115,18 @@ def embed_c(folder: Path, name: str, schedule: dict[str, Any]) -> None:
     symbol = re.sub(r"\W", "_", name, flags=re.ASCII)
     symbol = f"_{symbol}" if symbol[:1].isdigit() else symbol
     paths = sorted(p for p in folder.rglob("*") if p.is_file())
-    start = _first_words(schedule["model"], schedule["generator"]).encode()
+    start = (
+        _first_line(schedule["model"], schedule["generator"]) + _SECOND_LINE + _INDENT
+    ).encode()
     header = _HEADER.format(symbol=symbol, guard=f"{symbol.upper()}_H")
     _write(folder / f"{symbol}.h", start, [header])
     _write(folder / f"{symbol}.c", start, _source(folder, symbol, paths))
 
 
-def _first_words(model: str, generator: str) -> str:
-    """Return what both files begin with; their checksum is next."""
+def _first_line(model: str, generator: str) -> str:
+    """Return the line that both files begin with."""
     model = comment(model).replace("*/", "* /").replace("/*", "/ *")
-    return (
-        f"/* A shadergen build as C: {model}, by {generator}.\n"
-        "   If this file is unchanged, a new build replaces it. SHA-256 of its name and text:\n   "
-    )
+    return f"/* A shadergen build as C: {model}, by {generator}.\n"
 
 
 def _digest(name: str, start: bytes) -> hashlib._Hash:

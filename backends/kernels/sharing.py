@@ -7,11 +7,12 @@ differ between these layers become uniforms. Sizes that are equal stay literals,
 compilers make faster code. Programs with and without inner loops (:mod:`.convolution_loops`) differ
 in more than sizes and are never shared.
 
-A layer of 22 channels in two draws of three planes is two programs, because the second draw sets
-two lanes to zero. The program of both reads from a uniform which plane is the last.
+Draws of one layer, too, may differ: of 22 channels in two draws of three planes, the second draw
+sets two lanes to zero. Both share a program that reads from a uniform which plane is the last.
 
-Two cases keep all sizes as literals. Networks of at most ``FEW_PROGRAMS`` start fast enough. Frames
-of software rasterisers take longer with sizes in uniforms (``Target.shares_programs``).
+In two cases, layers share no programs, and all sizes stay literals. Networks of at most
+``FEW_PROGRAMS`` start fast enough. Frames of software rasterisers take longer with sizes in
+uniforms (``Target.shares_programs``).
 
 Two kinds of passes take no part. Programs with constant weights differ in each layer. Dispatches
 read all sizes from uniforms anyway.
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING
 from ...ir.dimensions import at_layer, hint
 from ...records import replace
 from ..dialects.language import print_program, without_comments
-from .plane_groups import LAST_PLANE, OWN_UNIFORMS, differ_in_lanes
+from .plane_groups import OWN_UNIFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -39,17 +40,16 @@ Sizes = tuple[tuple[str, int], ...]
 UNROLLED = {"kernel_height": 2, "kernel_width": 2}  # larger ones become uniforms: _differing
 
 
-def sizes_in_uniforms(
-    found: Sequence[tuple[Node, Family]], target: Target
-) -> dict[Node, frozenset[str]]:
-    """Return the names of the sizes that become uniforms in each node's programs.
+def shared_programs(found: Sequence[tuple[Node, Family]], target: Target) -> dict[Node, Target]:
+    """Return the target that makes each node's programs those of other nodes, too.
 
     Args:
         found: all nodes to lower, with their kernel families.
         target: of the build.
 
     Returns:
-        ``Target.uniform_sizes`` by node; nodes whose sizes all stay literals are left out.
+        The target by node, with the names of the sizes that become uniforms; empty if the network
+        shares no programs.
     """
     if not target.shares_programs:
         return {}
@@ -70,13 +70,8 @@ def sizes_in_uniforms(
     if sum(map(len, sizes.values())) <= FEW_PROGRAMS:
         return {}
     names = _for_nodes({text: _differing(found) for text, found in sizes.items()}, users)
-    for node, family in found:
-        if differ_in_lanes(node):
-            with at_layer(node.name):
-                read = {name for own in _programs(node, family, target).values() for name, _ in own}
-            if LAST_PLANE in read:
-                names[node] = names.get(node, frozenset()) | {LAST_PLANE}
-    return names
+    shared = replace(target, shares_last_planes=True)
+    return {n: replace(shared, uniform_sizes=names.get(n, frozenset())) for n, _ in found}
 
 
 def _shape(value: Value) -> Hashable:

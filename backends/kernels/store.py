@@ -125,7 +125,8 @@ def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Ex
     if group.by_plane:
         varies = len(group.planes) < t.planes
     else:
-        varies = group.shared and shader.is_uniform(LAST_PLANE) and differ_in_lanes(group.node)
+        alike = shader.target.shares_last_planes and differ_in_lanes(group.node)
+        varies = group.shared and alike
     last = group.planes[-1] if varies else t.planes - 1
     used = t.channels - (t.planes - 1) * LANES
     if group.planes[k] != last or used == LANES or not t.in_planes:
@@ -135,8 +136,10 @@ def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Ex
     functions = shader.formulas.functions
     if "masked" not in functions:
         y, plane, body = Variable("y", VEC4), Variable("plane", INT), Body()
-        planes, last = t.planes, t.planes - 1
-        end = shader.size("planes", planes) - 1 if group.by_plane else shader.size(LAST_PLANE, last)
+        if group.by_plane:
+            end = shader.size("planes", t.planes) - 1
+        else:
+            end = shader.uniform(LAST_PLANE, t.planes - 1)
         body.give(Conditional(plane < end, y, without_lanes(y, used)))
         functions["masked"] = Function("masked", (y, plane), VEC4, body.statements)
     return functions["masked"](value, integer(group.plane(k)))

@@ -159,14 +159,11 @@ class Declarations:
         Draws get uniforms only for the sizes that :mod:`..kernels.sharing` chose, because literals
         are faster and a draw has many short invocations.
         """
-        if not self.is_uniform(name) and not is_dynamic(value):
+        names = self.target.uniform_sizes
+        shared = self.stage == "compute" or names is None or name in names
+        if not shared and not is_dynamic(value):
             return integer(value)
         return self.uniform(name, value)
-
-    def is_uniform(self, name: str) -> bool:
-        """Whether a size is a uniform even if it is no dynamic dimension."""
-        names = self.target.uniform_sizes
-        return self.stage == "compute" or names is None or name in names
 
     def uniform(self, name: str, value: int) -> Expression:
         """Return an int as a uniform, whose value compilers do not know."""

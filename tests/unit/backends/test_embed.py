@@ -10,6 +10,7 @@ import pytest
 from support import ESPCN
 
 import shadergen
+from shadergen.backends import embed
 from shadergen.backends.embed import embed_c
 from shadergen.errors import ShadergenError
 
@@ -71,6 +72,16 @@ def test_equal_inputs_give_equal_bytes(tmp_path):
 def test_a_later_build_replaces_the_arrays_of_an_earlier_one(tmp_path):
     build = tmp_path / "net"
     compile_espcn(build, embed="c")
+    compile_espcn(build)
+    assert not list(build.glob("*.[ch]"))
+
+
+def test_arrays_of_a_version_with_other_words_are_replaced(tmp_path, monkeypatch):
+    build = tmp_path / "net"
+    with monkeypatch.context() as other:
+        other.setattr(embed, "_SECOND_LINE", "   The SHA-256 is:\n")
+        compile_espcn(build, embed="c")
+    assert "The SHA-256 is:" in (build / "net.c").read_text()
     compile_espcn(build)
     assert not list(build.glob("*.[ch]"))
 
