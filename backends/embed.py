@@ -26,7 +26,7 @@ _LINES_AT_ONCE = 1 << 14
 _BYTES_AT_ONCE = 1 << 20
 _DIGITS = 64  # of a SHA-256
 _SECOND_LINE = (
-    "   If this file is unchanged, a new build replaces it. SHA-256 of its name and text:\n"
+    "   Unless somebody edits this file, a new build replaces it. SHA-256 of its name and text:\n"
 )
 _INDENT = "   "
 

@@ -160,6 +160,6 @@ class WeightFile:
             raise ShadergenError(
                 "SG0505",
                 f"cannot copy the weights to '{path}'",
-                why=f"an earlier save of this build wrote a {path.name}, which was changed since",
+                why=f"the {path.name} that an earlier save() wrote holds them, but was changed",
                 help="compile the model again",
             )

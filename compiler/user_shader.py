@@ -142,7 +142,7 @@ def _check_split(options: Options, family: str) -> None:
     """
     why = help = ""
     if options.stage == "fragment":
-        why = "it stores each value as two 16-bit floats, and a fragment pass can write only one"
+        why = "it stores two 16-bit floats for each value; a fragment pass can store only one float"
         help = "use --stage compute"
     elif family and not FAMILIES[family].limits.workgroup_invocations:
         why = f"players have no compute passes on GPUs of the family {family}"

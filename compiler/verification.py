@@ -175,7 +175,7 @@ def verifying(
             "SG0301",
             "--input-external cannot be verified",
             why="no reference implementation reads external textures",
-            help="verify without --input-external: only the reads of the input change with it",
+            help="verify without --input-external: it changes only how shaders read the input",
         )
     runtimes = _runtimes(options, runtime)
     plainly = options  # as the reference takes the model: at one size

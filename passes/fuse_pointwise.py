@@ -158,7 +158,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
         return "the kernel's result is broadcast, so it would be computed many times"
     fused = found.fused
     if not same_shape(fused.result.shape, found.node.result.shape):
-        return "the formula broadcasts to an operand's shape, which the fused result would not have"
+        return "the formula broadcasts the kernel's result to the larger shape of another operand"
     return _too_large(fused, found.node, context)
 
 

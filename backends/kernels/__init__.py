@@ -24,7 +24,7 @@ from .fragment_blocks import FRAGMENT_BLOCKS
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
-from .sharing import shared_programs
+from .sharing import sizes_in_uniforms
 from .winograd import WINOGRAD
 from .work import Outlines, kept_share, stored, unrolled
 
@@ -69,10 +69,11 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         if family is LOOP_NEST:  # fails early, before a shader is written for each plane
             check_planes(node, target)
     passes: list[GpuPass] = []
-    targets = shared_programs(found, target)
+    sizes = sizes_in_uniforms(found, target)
     for node, family in found:
+        own = replace(target, uniform_sizes=sizes[node]) if node in sizes else target
         with at_layer(node.name):
-            passes.extend(family.lower(node, targets.get(node, target)))
+            passes.extend(family.lower(node, own))
     return tuple(passes)
 
 

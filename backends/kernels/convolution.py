@@ -194,7 +194,7 @@ def why_not_compute(node: Node, target: Target) -> str:
     why = family.why_not_compute(looped, target)
     if not why and not _compute_planes(node):
         most = f"more than {max(PLANES)} planes"
-        why = f"an invocation would compute {most} to store a texel of the pixel shuffle"
+        why = f"to store a texel of the pixel shuffle, an invocation must compute {most}"
     if not why and not whole_storages(before_store(at_default(node)), target):
         why = no_storage(target)
     return why

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 PIXEL = Variable("pixel", IVEC2)  # the pixel that an invocation writes, or the first of its block
 PLANE = Variable("plane", INT)  # the first plane that an invocation writes, if they differ in it
-LAST_PLANE = "last_plane"  # the size that tells draws of one program which of them is the last
 
 
 @dataclass(frozen=True)
@@ -337,16 +336,6 @@ def groups(node: Node) -> Iterator[Group]:
             yield Group(n, planes, node, written, shared, every, read)
 
 
-def differ_in_lanes(node: Node) -> bool:
-    """Whether all draws of a node write equally many planes, but the last one fewer channels."""
-    node = before_store(node)
-    t, size = node.result.type, node.choice.planes or 1
-    if node.choice.stage != "fragment" or not t.in_planes or t.is_stacked:
-        return False
-    apart = t.planes % size or t.planes == size or not t.channels % LANES
-    return not apart and planes_share_a_program(node)
-
-
 def _input_planes(node: Node, planes: range) -> InputPlanes:
     """Return what some planes of a grouped convolution read."""
     p = parts(node)
@@ -362,28 +351,18 @@ def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator
     The other passes reuse the program with the weights of their planes, and with uniforms for
     their plane and batch entry.
     """
-    programs: dict[Hashable, tuple[GpuPass, int]] = {}  # with the channels that the pass writes
+    programs: dict[Hashable, GpuPass] = {}
     drawn: dict[tuple[Hashable, int], GpuPass] = {}  # by program and first plane
     for group in passes:
         entry, first = None if group.entries else group.batch, group.planes[0]
         read = group.input_planes and replace(group.input_planes, first=0)
-        planes = entry, None if group.shared else first, len(group.planes), read
-        key: Hashable = (*planes, None)  # of a program for any number of channels
+        key = entry, None if group.shared else first, len(group.planes), group.channels, read
         if key not in programs:
-            key = (*planes, group.channels)
-        if key not in programs:
-            lowered = lower(group)
-            if any(u.name == f"u_{LAST_PLANE}" for u in lowered.uniforms):
-                key = (*planes, None)
-            programs[key] = lowered, group.channels
-            drawn[key, first] = lowered
-            yield lowered
+            programs[key] = drawn[key, first] = lower(group)
+            yield programs[key]
             continue
         if (key, first) not in drawn:
-            like, channels = programs[key]
-            if group.channels != channels:
-                like = replace(like, macs=like.macs // channels * group.channels)
-            drawn[key, first] = _with_weights(like, first)
+            drawn[key, first] = _with_weights(programs[key], first)
         like = drawn[key, first]
         declared = {u.name for u in like.uniforms}
         own = tuple(u for u in own_uniforms(group) if u.name in declared)

@@ -7,12 +7,8 @@ differ between these layers become uniforms. Sizes that are equal stay literals,
 compilers make faster code. Programs with and without inner loops (:mod:`.convolution_loops`) differ
 in more than sizes and are never shared.
 
-Draws of one layer, too, may differ: of 22 channels in two draws of three planes, the second draw
-sets two lanes to zero. Both share a program that reads from a uniform which plane is the last.
-
-In two cases, layers share no programs, and all sizes stay literals. Networks of at most
-``FEW_PROGRAMS`` start fast enough. Frames of software rasterisers take longer with sizes in
-uniforms (``Target.shares_programs``).
+Two cases keep all sizes as literals. Networks of at most ``FEW_PROGRAMS`` start fast enough. Frames
+of software rasterisers take longer with sizes in uniforms (``Target.shares_programs``).
 
 Two kinds of passes take no part. Programs with constant weights differ in each layer. Dispatches
 read all sizes from uniforms anyway.
@@ -29,7 +25,7 @@ from ..dialects.language import print_program, without_comments
 from .plane_groups import OWN_UNIFORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable
 
     from ...ir.graph import Node, Value
     from ...passes.placement.target import Target
@@ -40,16 +36,17 @@ Sizes = tuple[tuple[str, int], ...]
 UNROLLED = {"kernel_height": 2, "kernel_width": 2}  # larger ones become uniforms: _differing
 
 
-def shared_programs(found: Sequence[tuple[Node, Family]], target: Target) -> dict[Node, Target]:
-    """Return the target that makes each node's programs those of other nodes, too.
+def sizes_in_uniforms(
+    found: Iterable[tuple[Node, Family]], target: Target
+) -> dict[Node, frozenset[str]]:
+    """Return the names of the sizes that become uniforms in each node's programs.
 
     Args:
         found: all nodes to lower, with their kernel families.
         target: of the build.
 
     Returns:
-        The target by node, with the names of the sizes that become uniforms; empty if the network
-        shares no programs.
+        ``Target.uniform_sizes`` by node; nodes whose sizes all stay literals are left out.
     """
     if not target.shares_programs:
         return {}
@@ -69,9 +66,8 @@ def shared_programs(found: Sequence[tuple[Node, Family]], target: Target) -> dic
             users[text].append(node)
     if sum(map(len, sizes.values())) <= FEW_PROGRAMS:
         return {}
-    names = _for_nodes({text: _differing(found) for text, found in sizes.items()}, users)
-    shared = replace(target, shares_last_planes=True)
-    return {n: replace(shared, uniform_sizes=names.get(n, frozenset())) for n, _ in found}
+    names = {text: _differing(found) for text, found in sizes.items()}
+    return _for_nodes(names, users)
 
 
 def _shape(value: Value) -> Hashable:

@@ -22,7 +22,7 @@ from ..shader.statements import Body, names_read, needed
 from ..shader.types import INT, VEC4
 from .dispatch import plan_dispatch
 from .image_stores import image_stores
-from .plane_groups import LAST_PLANE, PIXEL, PLANE, differ_in_lanes, own_uniforms, plus
+from .plane_groups import PIXEL, PLANE, own_uniforms, plus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,25 +122,20 @@ def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Ex
     need no zeros.
     """
     t = group.node.result.type
-    if group.by_plane:
-        varies = len(group.planes) < t.planes
-    else:
-        alike = shader.target.shares_last_planes and differ_in_lanes(group.node)
-        varies = group.shared and alike
-    last = group.planes[-1] if varies else t.planes - 1
+    last = (
+        group.planes[k] == group.planes[-1] if group.by_plane else group.planes[k] + 1 == t.planes
+    )
     used = t.channels - (t.planes - 1) * LANES
-    if group.planes[k] != last or used == LANES or not t.in_planes:
+    if not last or used == LANES or not t.in_planes:
         return value
-    if not varies:
+    if not group.by_plane or len(group.planes) == t.planes:
         return without_lanes(value, used)
     functions = shader.formulas.functions
     if "masked" not in functions:
         y, plane, body = Variable("y", VEC4), Variable("plane", INT), Body()
-        if group.by_plane:
-            end = shader.size("planes", t.planes) - 1
-        else:
-            end = shader.uniform(LAST_PLANE, t.planes - 1)
-        body.give(Conditional(plane < end, y, without_lanes(y, used)))
+        body.give(
+            Conditional(plane < shader.size("planes", t.planes) - 1, y, without_lanes(y, used))
+        )
         functions["masked"] = Function("masked", (y, plane), VEC4, body.statements)
     return functions["masked"](value, integer(group.plane(k)))
 

@@ -46,9 +46,9 @@ def measure_ceilings(context: Context, progress: Callable[[str], None]) -> Ceili
         stages["compute"] = GROUPS
     measured = []
     for stage, groups in stages.items():
-        progress(f"measuring the ceiling of {stage} multiply-adds")
+        progress(f"measuring the peak rate of multiply-adds in {stage} shaders")
         measured.append(Ceiling(stage, "multiply-add", _arithmetic(groups, context)))
-        progress(f"measuring the ceiling of {stage} copies")
+        progress(f"measuring the peak rate of copies in {stage} shaders")
         measured.append(Ceiling(stage, "copy", _copies(groups, context)))
     return Ceilings(tuple(measured))
 

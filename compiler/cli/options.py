@@ -88,7 +88,7 @@ def _device_help(several: str, user_shaders: bool) -> str:
     )
     if user_shaders:
         text += (
-            " With --target mpv, a family of GPUs lets the compiler choose the stage and the "
+            " With --target mpv and a family of GPUs, the compiler chooses the stage and the "
             "render targets of each pass for this family."
         )
     return text

@@ -228,9 +228,9 @@ def _without_repeated(result: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[
 def _no_original(original: Path, result: Path, why: str) -> ShadergenError:
     return ShadergenError(
         "SG0605",
-        f"'{original}' is no original of '{result}'",
+        f"the original '{original}' does not fit '{result}'",
         why=why,
-        help="with --original, name what the result should equal",
+        help="with --original, name the picture or video that the result should equal",
     )
 
 

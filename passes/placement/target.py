@@ -74,8 +74,6 @@ class Target:
         zero_guard: value that replaces exact zeros in convolutions; 0 is off.
         uniform_sizes: the names of sizes that programs of draws read from uniforms, as those of
             dispatches read all; None is all. ``backends.kernels.sharing`` sets it for each node.
-        shares_last_planes: whether draws that differ in unused lanes alone share a program, too, as
-            ``backends.kernels.sharing`` decides for the network.
         shares_programs: whether draws that differ in sizes alone share a program.
         stores_halos: whether textures of results may hold padding around the map.
         dispatches_draws: whether draws of several render targets become dispatches. These targets
@@ -107,7 +105,6 @@ class Target:
     output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     zero_guard: float = 0.0
     uniform_sizes: frozenset[str] | None = frozenset()
-    shares_last_planes: bool = False
     shares_programs: bool = True
     stores_halos: bool = False
     dispatches_draws: bool = False

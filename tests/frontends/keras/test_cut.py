@@ -99,7 +99,7 @@ def test_layers_before_an_input_need_not_be_implemented(tmp_path: Path) -> None:
     assert caught.value.render().replace(str(file), "odd.h5") == (
         "error[SG0204]: the size of 'odd' is not known\n"
         "  --> odd.h5\n"
-        "  = why: it follows from layers that cannot be computed: Lambda layer 'odd' has no "
+        "  = why: it depends on layers whose shapes cannot be computed: Lambda layer 'odd' has no "
         "definition\n"
         "  = help: give it with the batch, in the model's own order, for example --inputs "
         "odd=1x45x80x64"

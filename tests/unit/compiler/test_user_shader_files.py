@@ -69,7 +69,7 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"stage": "fragment"}, "a fragment pass can write only one"),
+        ({"stage": "fragment"}, "a fragment pass can store only one float"),
         ({"device": "apple"}, "no compute passes"),
         ({"precision": "auto"}, "computes in 16 bits"),
         ({"precision": "fp16"}, "computes in 16 bits"),

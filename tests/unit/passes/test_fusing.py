@@ -107,7 +107,7 @@ def test_an_operand_that_only_gives_the_shape_is_not_lost():
     y = conv(RNG, X, 1, (1, 1))
     wide = image(1, 3, 6, 6, name="wide")
     graph = graph_of(pointwise("x0 * 2", y, wide), inputs=(X, wide))
-    why = "the formula broadcasts to an operand's shape, which the fused result would not have"
+    why = "the formula broadcasts the kernel's result to the larger shape of another operand"
     assert optimised(fuse_pointwise, graph) == (["Conv", "Pointwise"], [why])
 
 

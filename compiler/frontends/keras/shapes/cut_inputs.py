@@ -90,7 +90,7 @@ def _unknown_size(name: str, data_format: str, reason: ShadergenError) -> Shader
     return ShadergenError(
         "SG0204",
         f"the size of '{name}' is not known",
-        why=f"it follows from layers that cannot be computed: {reason.what}",
+        why=f"it depends on layers whose shapes cannot be computed: {reason.what}",
         help=say,
     )
 
