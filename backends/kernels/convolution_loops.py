@@ -128,8 +128,9 @@ def looped(
     height, width = _kernel_size(shader, blocks, group, input_planes, kh, kw)
     once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
     step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, apart, once)
-    own = shader.size("taps", taps) if blocks.diagonal and group.stacked else taps
-    body.let(ROW.name, _first_row(group, own, per_tap, conv.positions))
+    # as the kernel's sides, a size, so that stacked draws of several kernel sizes share a program
+    plane_taps = shader.size("taps", taps) if blocks.diagonal and group.stacked else taps
+    body.let(ROW.name, _first_row(group, plane_taps, per_tap, conv.positions))
     at_source = partial(_sources, body, shader, conv, x, group)
     columns = at_source("x", CORNER.x, kw) if in_map and in_rows else {}
     with body.loop("ky", height) as ky:
