@@ -160,6 +160,7 @@ class WeightFile:
             raise ShadergenError(
                 "SG0505",
                 f"cannot copy the weights to '{path}'",
-                why=f"the {path.name} that an earlier save() wrote holds them, but was changed",
+                why=f"the weights are in the {path.name} of an earlier save(), and that file was "
+                "changed",
                 help="compile the model again",
             )

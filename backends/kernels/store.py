@@ -319,7 +319,7 @@ def _work_of_an_invocation(columns: int, rows: int, planes: int, several: bool) 
     block = "1 pixel" if columns * rows == 1 else f"{rows} x {columns} pixels (rows x columns)"
     yield f"An invocation computes a block: {block} of {planes} plane{'s' * (planes > 1)}."
     blocks = "A workgroup computes consecutive blocks, row by row."
-    yield f"{blocks} Invocations left over compute more planes." if several else blocks
+    yield f"{blocks} The remaining invocations compute further planes." if several else blocks
 
 
 def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) -> Function:

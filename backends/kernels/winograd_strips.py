@@ -212,9 +212,7 @@ def _patches(shader: ShaderBuilder, node: Node, group: Group, op: StripPatches) 
     window = Window(shader, body, node, group, x, read, plane)
 
     def terms(i: Expression) -> Row:
-        body.comment(
-            "d: a row of the patch. Each row has a factor: add d times this factor to the sums."
-        )
+        body.comment("d: a row of the patch. Add d, times the factor of this row, to the sums.")
         return window.row(row(i))
 
     body.comment("If the number of rows is known, VideoCore unrolls the loop and spills.")

@@ -197,9 +197,7 @@ def _patches(
         line = PIXEL.y // (height * k) % (k // height) * height
 
     def terms(i: Expression) -> Row:
-        body.comment(
-            "d: a row of the patch. Each line of sums has a factor: add d times this factor."
-        )
+        body.comment("d: a row of the patch. Add d, times a factor, to each row of sums.")
         return window.row(i if row is None else row(i))
 
     lines = _lines(group, k)

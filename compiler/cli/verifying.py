@@ -87,7 +87,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 @runtime_options(
     "auto: what --device asks for; without --device, gles if installed, else webgpu. With several "
     "devices, gles verifies only the builds that run on gles, and webgpu those that run on webgpu. "
-    "webgpu without --device means --device webgpu."
+    "With --runtime webgpu, --device is webgpu by default."
 )
 @click.option(
     "--layers",

@@ -55,8 +55,8 @@ class WideRunner:
                     "SG0605",
                     f"input '{min(wide)}' holds numbers beyond {LARGEST:g}",
                     where=error.where,
-                    why="float32 cannot hold these numbers; only a model that is linear in this "
-                    f"input takes them: {error.what}",
+                    why="float32 cannot hold these numbers; only models that are linear in this "
+                    f"input support them, and here {error.what}",
                     help="scale the input down",
                 ) from None
         parts = split(arrays, wide)

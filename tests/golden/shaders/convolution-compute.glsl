@@ -40,7 +40,7 @@ void store(ivec2 pixel, vec4 result) { imageStore(u_result, pixel, epilogue(resu
 
 void main() {
     // An invocation computes a block: 1 pixel of 1 plane.
-    // A workgroup computes consecutive blocks, row by row. Invocations left over compute more planes.
+    // A workgroup computes consecutive blocks, row by row. The remaining invocations compute further planes.
     int invocation = int(gl_LocalInvocationID.x);
     int block = (int(gl_WorkGroupID.x) << u_span_bits) + (invocation & ((1 << u_span_bits) - 1));
     int plane = int(gl_WorkGroupID.y) * (64 >> u_span_bits) + (invocation >> u_span_bits);

@@ -32,7 +32,7 @@ fn store(pixel: vec2i, result: vec4f) { textureStore(u_result, pixel, result); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 1 pixel of 1 plane.
-    // A workgroup computes consecutive blocks, row by row. Invocations left over compute more planes.
+    // A workgroup computes consecutive blocks, row by row. The remaining invocations compute further planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
     var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));

@@ -30,7 +30,7 @@ void store(ivec2 pixel, int plane, vec4 result) {
 
 void main() {
     // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.
-    // A workgroup computes consecutive blocks, row by row. Invocations left over compute more planes.
+    // A workgroup computes consecutive blocks, row by row. The remaining invocations compute further planes.
     int invocation = int(gl_LocalInvocationID.x);
     int block = (int(gl_WorkGroupID.x) << u_span_bits) + (invocation & ((1 << u_span_bits) - 1));
     int plane = int(gl_WorkGroupID.y) * (64 >> u_span_bits) + (invocation >> u_span_bits);
@@ -57,7 +57,7 @@ void main() {
     vec4 s12 = vec4(0.0);
     vec4 s13 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
-        // d: a row of the patch. Each line of sums has a factor: add d times this factor.
+        // d: a row of the patch. Add d, times a factor, to each row of sums.
 //// 25 lines are not stored
     vec4 result_y1 = t01 + t02;
     vec4 result_y2 = t02 - t01;

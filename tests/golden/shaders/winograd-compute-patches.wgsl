@@ -24,7 +24,7 @@ fn store(pixel: vec2i, plane: i32, result: vec4f) { textureStore(u_result, pixel
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.
-    // A workgroup computes consecutive blocks, row by row. Invocations left over compute more planes.
+    // A workgroup computes consecutive blocks, row by row. The remaining invocations compute further planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
     var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
@@ -51,7 +51,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var s12: vec4f = vec4f(0.0);
     var s13: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch. Each line of sums has a factor: add d times this factor.
+        // d: a row of the patch. Add d, times a factor, to each row of sums.
         var y: i32 = corner.y + patch_row;
         var nearest_y: i32 = clamp(y, 0, sizes.u_height_in - 1);
         var d0: vec4f = load_inside(vec2i(x0, nearest_y));

@@ -44,7 +44,7 @@ void main() {
     vec4 s3 = vec4(0.0);
     vec4 s4 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
-        // d: a row of the patch. Each row has a factor: add d times this factor to the sums.
+        // d: a row of the patch. Add d, times the factor of this row, to the sums.
         int y = corner.y + min(first_row + patch_row * row_step, 5);
         int nearest_y = min(max(y, 0), u_height_in - 1);
         vec4 d0 = load_inside(ivec2(x0, nearest_y));

@@ -45,7 +45,7 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var s3: vec4f = vec4f(0.0);
     var s4: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch. Each row has a factor: add d times this factor to the sums.
+        // d: a row of the patch. Add d, times the factor of this row, to the sums.
         var y: i32 = corner.y + min(first_row + patch_row * row_step, 5);
         var nearest_y: i32 = clamp(y, 0, sizes.u_height_in - 1);
         var d0: vec4f = load_inside(vec2i(x0, nearest_y));
