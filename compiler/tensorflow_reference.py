@@ -177,7 +177,7 @@ class _Process:
             self._kill()
             raise TimeoutError(
                 f"{self._python} took more than {seconds:g} s to {what} and was stopped; "
-                "give a smaller --input-size, or --reference numpy to do without it"
+                "give a smaller --input-size, or --reference numpy, which needs no TensorFlow"
             ) from None
         except (OSError, ValueError):  # it has ended: no line, or a pipe without a reader
             raise RuntimeError(self._error_line()) from None

@@ -221,8 +221,8 @@ def within_the_format(stage: str, intermediates: str) -> Iterator[None]:
             error.what = error.what.replace("needs", "reads").replace(UNITS, "planes of 4 channels")
             error.why = (
                 f"a pass binds at most {most} textures, those of weights included, because players "
-                "on OpenGL need a vertex\nattribute for each texture, and OpenGL has 16; a texture of "
-                f"a feature map has {LANES * planes} channels"
+                "on OpenGL need a vertex\nattribute for each texture, and OpenGL has 16; a texture "
+                f"of a feature map has {LANES * planes} channels"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

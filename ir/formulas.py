@@ -27,7 +27,7 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     # to its first 12 bits, the remainder is exact in 32 bits, as in double-length arithmetic
     # (Dekker 1971):
     # 1 / 2 becomes exactly 0.5. A correction of more than 0.00001 times the quotient is
-    # left out: then a number is infinite, underflowed to 0, or has only 16 bits.
+    # left out: it occurs only if a number is infinite, underflowed to 0, or has only 16 bits.
     quotient(a, b) = nearer(a / b, corrected(a, b, high_part(a / b), high_part(b)))
     corrected(a, b, q_high, b_high) = q_high + (a - q_high * b_high - q_high * (b - b_high)) / b
     nearer(q, y) = where(abs(y - q) <= 0.00001 * abs(q), y, q)

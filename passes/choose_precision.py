@@ -52,7 +52,7 @@ CALIBRATED = "mediump, by calibration"
 TOO_SMALL = "too small for 16 bits"
 UNPROVEN = "mediump, sums may overflow"
 TOO_INEXACT = "too inexact in 16 bits"
-STATISTICS = "another layer is normalised with this result (its mean, variance or maximum)"
+STATISTICS = "this result is the mean, variance or maximum that normalises another layer"
 STEP = "choose precision"
 
 

@@ -260,9 +260,7 @@ def _result(
     corner = body.let(CORNER.name, ivec2(number % columns, number // columns * (k * k)))
 
     def terms(i: Expression) -> Row:
-        body.comment(
-            "d: a row of the patch; t: d transformed. Each sum has a factor: add t times it."
-        )
+        body.comment("d: a row of the patch; t: d transformed. Add t, times a factor, to each sum.")
         places = (corner + ivec2(0, i * k + j) for j in range(k))
         d = [body.let(f"d{j}", texture.fetch(at, layer)) for j, at in enumerate(places)]
         line = transformed("result", m, d, body.let)
@@ -351,7 +349,7 @@ def _in_turn(
         held.append(vectors)
 
     def of_row(i: Expression) -> Iterator[Expression]:
-        body.comment("The factors move up one place: Mali is slow with variable array indices.")
+        body.comment("Move the next factor to the front: Mali is slow with variable array indices.")
         for vectors in held:
             yield vectors[0].x
             for vector, following in zip(vectors, [*vectors[1:], vectors[0]], strict=True):

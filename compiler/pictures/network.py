@@ -288,8 +288,8 @@ class PictureNetwork:
             to = own[0] + extended[0], own[1] + extended[1]
             changes.append(
                 f"the picture of {own[0]}x{own[1]} was padded to {to[0]}x{to[1]}, the size of the "
-                "build, with copies of its last row and column; the result was cropped, and its "
-                "pixels near that row and column are approximate"
+                "build, with copies of the last row and column; the result was cropped, and pixels "
+                "near the last row and column are approximate"
             )
         return tuple(exact), tuple(changes)
 

@@ -35,7 +35,7 @@ class Op:
     """
 
     for_kernels: ClassVar[bool] = False
-    """Whether only passes create this operator; none occurs in a model (``passes.kernel_ops``)."""
+    """Whether only passes create this operator (``passes.kernel_ops``); models never contain it."""
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__()

@@ -34,7 +34,7 @@ class _OverAxes(Op, abstract=True):
 
 @dataclass(frozen=True)
 class Softmax(_OverAxes):
-    """y = exp(x - m) / sum exp(x - m), m = max x, maximum and sum over ``axes``.
+    """y = exp(x - m) / sum exp(x - m), where m = max x; sum and maximum are over ``axes``.
 
     x: any shape -> y: the same shape.
     Source: ONNX Softmax-13, with several axes Softmax-1; keras.layers.Softmax.
@@ -51,7 +51,7 @@ class Softmax(_OverAxes):
 
 @dataclass(frozen=True)
 class LogSoftmax(_OverAxes):
-    """y = x - m - log(sum exp(x - m)), m = max x, maximum and sum over ``axes``.
+    """y = x - m - log(sum exp(x - m)), where m = max x; sum and maximum are over ``axes``.
 
     x: any shape -> y: the same shape.
     Source: ONNX LogSoftmax-13, with several axes LogSoftmax-1.

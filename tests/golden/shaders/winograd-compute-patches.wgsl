@@ -58,7 +58,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
         var d1: vec4f = load_inside(vec2i(x1, nearest_y));
         var d2: vec4f = load_inside(vec2i(x2, nearest_y));
         var d3: vec4f = load_inside(vec2i(x3, nearest_y));
-        // The factors move up one place: Mali is slow with variable array indices.
+        // Move the next factor to the front: Mali is slow with variable array indices.
         var factor0: f32 = select(0.0, factors0_0.x, nearest_y == y);
         s00 += factor0 * d0;
         s01 += factor0 * d1;

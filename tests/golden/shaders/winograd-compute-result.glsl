@@ -49,7 +49,7 @@ void main() {
     vec4 result_x0_y1 = vec4(0.0);
     vec4 result_x1_y1 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
-        // d: a row of the patch; t: d transformed. Each sum has a factor: add t times it.
+        // d: a row of the patch; t: d transformed. Add t, times a factor, to each sum.
         vec4 d0 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4), plane), 0);
         vec4 d1 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4 + 1), plane), 0);
         vec4 d2 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4 + 2), plane), 0);

@@ -52,7 +52,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var result_x0_y1: vec4f = vec4f(0.0);
     var result_x1_y1: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch; t: d transformed. Each sum has a factor: add t times it.
+        // d: a row of the patch; t: d transformed. Add t, times a factor, to each sum.
         var d0: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4), plane, 0);
         var d1: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 1), plane, 0);
         var d2: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 2), plane, 0);

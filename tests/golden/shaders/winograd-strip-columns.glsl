@@ -25,7 +25,7 @@ void main() {
     vec4 result = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
         vec4 d0 = texelFetch(u_x, ivec3(first + ivec2(0 * u_columns, patch_row), layer), 0);
-        // The factors move up one place: Mali is slow with variable array indices.
+        // Move the next factor to the front: Mali is slow with variable array indices.
         float factor0 = factors0_0.x;
         result += factor0 * d0;
         factors0_0 = vec4(factors0_0.yzw, factors0_4.x);

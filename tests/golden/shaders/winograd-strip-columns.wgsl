@@ -26,7 +26,7 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var result: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
         var d0: vec4f = textureLoad(u_x, first + vec2i(0 * sizes.u_columns, patch_row), layer, 0);
-        // The factors move up one place: Mali is slow with variable array indices.
+        // Move the next factor to the front: Mali is slow with variable array indices.
         var factor0: f32 = factors0_0.x;
         result += factor0 * d0;
         factors0_0 = vec4f(factors0_0.yzw, factors0_4.x);

@@ -52,7 +52,7 @@ void main() {
         vec4 d2 = load_inside(ivec2(x2, nearest_y));
         vec4 d3 = load_inside(ivec2(x3, nearest_y));
         vec4 d4 = load_inside(ivec2(x4, nearest_y));
-        // The factors move up one place: Mali is slow with variable array indices.
+        // Move the next factor to the front: Mali is slow with variable array indices.
         float factor0 = nearest_y == y ? factors0_0.x : 0.0;
         s0 += factor0 * d0;
         s1 += factor0 * d1;

@@ -53,7 +53,7 @@ fn main(@builtin(position) fragment_position: vec4f) -> Targets {
         var d2: vec4f = load_inside(vec2i(x2, nearest_y));
         var d3: vec4f = load_inside(vec2i(x3, nearest_y));
         var d4: vec4f = load_inside(vec2i(x4, nearest_y));
-        // The factors move up one place: Mali is slow with variable array indices.
+        // Move the next factor to the front: Mali is slow with variable array indices.
         var factor0: f32 = select(0.0, factors0_0.x, nearest_y == y);
         s0 += factor0 * d0;
         s1 += factor0 * d1;
