@@ -23,11 +23,11 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     reciprocal(x) = 1 / x
     rsqrt(x) = 1 / sqrt(x)
     mod(a, b) = a - b * floor(a / b)
-    # GPUs' quotients are off by some units in the last place. If a quotient is cut
-    # to its first 12 bits, the remainder is exact in 32 bits, as in double-length arithmetic
-    # (Dekker 1971):
-    # 1 / 2 becomes exactly 0.5. A correction of more than 0.00001 times the quotient is
-    # left out: it occurs only if a number is infinite, underflowed to 0, or has only 16 bits.
+    # GPUs' quotients are off by some units in the last place. If a quotient is cut to its first
+    # 12 bits, the remainder is exact in 32 bits, as in double-length arithmetic (Dekker 1971).
+    # The remainder corrects the quotient: 1 / 2 becomes exactly 0.5. A correction of more than
+    # 0.00001 times the quotient is left out: it occurs only if a number is infinite, underflowed
+    # to 0, or has only 16 bits.
     quotient(a, b) = nearer(a / b, corrected(a, b, high_part(a / b), high_part(b)))
     corrected(a, b, q_high, b_high) = q_high + (a - q_high * b_high - q_high * (b - b_high)) / b
     nearer(q, y) = where(abs(y - q) <= 0.00001 * abs(q), y, q)

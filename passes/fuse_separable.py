@@ -81,7 +81,7 @@ def _unfit(found: _Found) -> str:
     if plain != Conv() or q.prologue or q.store:
         return "the second convolution has a stride, padding, groups or a prologue"
     if p.store or found.first.result.type.dtype != "float32":
-        return "a pixel shuffle is fused into the first convolution, or its result is not float32"
+        return "the first convolution is fused with a pixel shuffle, or has no float32 result"
     names = variables(p.epilogue) if p.epilogue is not None else ()
     extras = named(p.extras, "e")
     read = (extras[n] for n in names if n != "y")

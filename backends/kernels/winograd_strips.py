@@ -245,7 +245,7 @@ def _products(shader: ShaderBuilder, node: Node, group: Group, op: StripProducts
     shader.weights(blob, storage)
     texture = shader.texture(x, "x", group.batch)
     body = Body()
-    body.comment("What is computed: a pair of tiles of some planes, at one position of the patch.")
+    body.comment("An invocation computes one position of the patch, for a pair of tiles.")
     pairs = shader.size("pairs", op.columns // PAIR)
     part = body.let("part", PIXEL.x // pairs)
     first = body.let("group", part // k)

@@ -270,8 +270,8 @@ def _print_report(report: Report) -> None:
         echo(*report.note.split("\n"))
     if report.reference == "numpy":
         echo(
-            "not checked: how shadergen reads the model file, because its numpy interpreter is "
-            "the reference"
+            "not checked: how shadergen reads the model file. The reference is its own numpy "
+            "interpreter, which reads the file in the same way"
         )
     compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
     through = f" ({' and '.join(report.runtimes)})" * ("WebGPU" in report.runtimes)

@@ -163,8 +163,8 @@ def _note_replaced(
     )
     axes = f"height is axis {image[0]}, width axis {image[1]}" + ("" if told else f" ({ASSUMED})")
     request.resized[name] = (
-        f"'{name}': {now} instead of the declared {own}; {axes}; numbers that the exporter "
-        f"computed for {own} do not change"
+        f"'{name}': {now} instead of the declared {own}; {axes}; numbers in the file that "
+        f"the exporter computed for {own} stay as they are"
     )
 
 

@@ -37,7 +37,7 @@ STATISTICS_KINDS: tuple[str, ...] = get_args(StatisticsKind)
 
 @dataclass(frozen=True)
 class OnlineStatistics(Op):
-    """Reduce over ``axes`` to two statistics, which are stored along the last of these axes.
+    """Reduce over ``axes`` to two statistics. The last of these axes keeps size 2, to hold both.
 
     mean_variance: y[0] = mean x, y[1] = mean (x - y[0])^2.
     max_sum_exp: y[0] = max x, y[1] = sum exp(x - y[0]).

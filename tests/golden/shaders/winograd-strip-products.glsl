@@ -21,7 +21,7 @@ vec4 weight_at(ivec2 at) { return texelFetch(u_weights, at, 0); }
 
 void main() {
     ivec2 pixel = ivec2(gl_FragCoord.xy);
-    // What is computed: a pair of tiles of some planes, at one position of the patch.
+    // An invocation computes one position of the patch, for a pair of tiles.
     int part = pixel.x;
     int group = part / 6;
     int patch_column = part - group * 6;

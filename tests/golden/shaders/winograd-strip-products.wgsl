@@ -19,7 +19,7 @@ fn weight_at(at: vec2i) -> vec4f { return textureLoad(u_weights, at, 0); }
 fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
     var pixel: vec2i = vec2i(fragment_position.xy);
-    // What is computed: a pair of tiles of some planes, at one position of the patch.
+    // An invocation computes one position of the patch, for a pair of tiles.
     var part: i32 = pixel.x;
     var group: i32 = part / 6;
     var patch_column: i32 = part - group * 6;
