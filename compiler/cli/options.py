@@ -169,8 +169,8 @@ def _with_options(
             "--input-range",
             default=None,
             metavar="LOW:HIGH",
-            help="Range of float inputs. --precision auto proves that no input of this range overflows "
-            "(default -256:256). verify takes random inputs from this range (default 0:1).",
+            help="Range of float inputs. --precision auto proves that no input of this range "
+            "overflows (default -256:256). verify takes random inputs from this range (default 0:1).",
         ),
         click.option(
             "--calibrate",
