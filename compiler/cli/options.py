@@ -170,7 +170,7 @@ def _with_options(
             default=None,
             metavar="LOW:HIGH",
             help="Range of float inputs. --precision auto proves that no input of this range "
-            "overflows (default -256:256). verify takes random inputs from this range (default 0:1).",
+            "overflows (default -256:256). verify takes random inputs from it (default 0:1).",
         ),
         click.option(
             "--calibrate",
