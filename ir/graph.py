@@ -85,11 +85,6 @@ class Constant(Value):
         sizes = np.abs(self.data)
         return float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
 
-    @cached_property
-    def kept_share(self) -> float:
-        """Which share of the values is not zero."""
-        return float(np.count_nonzero(self.data)) / self.data.size
-
 
 @dataclass(frozen=True, eq=False)
 class Result(Value):

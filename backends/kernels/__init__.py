@@ -90,6 +90,7 @@ class KernelFamilies:
         self._expanded: dict[tuple[str, Choice], tuple[Node, ...]] = {}
         self._outlines = Outlines(target)
         self._steps: dict[Node, Work] = {}
+        self._kept: dict[Node, float] = {}
 
     def choices(self, node: Node, tiles: bool = True) -> tuple[Choice, ...]:
         """Return every choice for a placed node, in order of preference for ties."""
@@ -115,7 +116,7 @@ class KernelFamilies:
                 return tuple(stored(w, node, choice, self.target) for w in alike)
             if choice.weights == "constants" and not choice.winograd:
                 (work,) = self.work(node, replace(choice, weights=looped))
-                return (unrolled(work, node),)
+                return (unrolled(work, node, self._kept_share(node)),)
         key = name, choice
         works = self._works.get(key)
         if works is None:
@@ -140,7 +141,13 @@ class KernelFamilies:
     def work_key(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
         """Return a key; nodes with equal keys have equal work with each of the choices."""
         unrolls = any(c.weights == "constants" and not c.winograd for c in choices)
-        return self._plain(node)[0], choices, kept_share(node) if unrolls else None
+        plain, node = self._plain(node)
+        return plain, choices, self._kept_share(node) if unrolls else None
+
+    def _kept_share(self, node: Node) -> float:
+        if node not in self._kept:
+            self._kept[node] = kept_share(node)
+        return self._kept[node]
 
     def _plain(self, node: Node) -> tuple[str, Node]:
         """Return the tuning key of a node, and the node at default sizes."""

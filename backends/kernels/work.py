@@ -32,6 +32,7 @@ from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline
 from .dispatch import block_counts
 from .program_keys import operands_key
+from .weight_blocks import cut_weights
 from .weight_storage import names_weights, pass_floats, streamed
 
 if TYPE_CHECKING:
@@ -235,9 +236,19 @@ def programs_of(node: Node, passes: int) -> int:
 
 
 def kept_share(node: Node) -> float:
-    """Return the share of a convolution's weights that are not zero; zeros need no code."""
-    weights = parts(before_store(node)).operands[1]
-    return weights.kept_share if isinstance(weights, Constant) else 1.0
+    """Return the share of a convolution's weight vectors that are not zero.
+
+    A weight vector holds the weights of one input channel for the four channels of a result plane.
+    A looped convolution reads vectors of zeros too, also those that fill up the last input plane.
+    An unrolled convolution leaves these vectors out.
+    """
+    p = parts(before_store(node))
+    weights = p.operands[1]
+    if not isinstance(weights, Constant):
+        return 1.0
+    assert isinstance(p.kernel, Conv)
+    planes = range(ceil(weights.type.shape[0] / LANES))
+    return float(cut_weights(weights.data, p.kernel.groups, planes).any(axis=-1).mean())
 
 
 def _conversions_saved(work: Work, node: Node) -> float:
@@ -254,13 +265,18 @@ def _conversions_saved(work: Work, node: Node) -> float:
     return PROMOTION * work.multiplies / texel * (1 - 1 / max(1, terms // texel))
 
 
-def unrolled(work: Work, node: Node) -> Work:
+def unrolled(work: Work, node: Node, kept: float) -> Work:
     """Return the work of a convolution with constant weights, from its work with loops.
 
     The code of an unrolled convolution contains every operation, and reads no weights.
+
+    Args:
+        work: of the convolution with loops.
+        node: the convolution.
+        kept: the share of its weight vectors that are not zero (:func:`kept_share`).
     """
     programs = programs_of(node, work.passes)
-    multiplies = work.multiplies * kept_share(node)
+    multiplies = work.multiplies * kept
     operations = work.operations - _conversions_saved(work, node)
     return replace(
         work,

@@ -102,6 +102,41 @@ def test_groups_of_one_plane_and_of_several_are_counted_apart(small, large, orde
                 assert shared.work(node, family) == Outlines(target).work(node, family)
 
 
+SPARSE = RNG.normal(size=(16, 16, 3, 3)) * (RNG.random((16, 16, 3, 3)) < 0.2)
+
+
+@pytest.mark.parametrize("device", ["gles30", "mali-valhall"])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        RNG.normal(size=(16, 1, 5, 5)),
+        RNG.normal(size=(16, 3, 3, 3)),
+        RNG.normal(size=(16, 5, 3, 3)),  # fills an input plane and a quarter of the next
+        RNG.normal(size=(7, 16, 3, 3)),
+        RNG.normal(size=(16, 17, 1, 1)),
+        SPARSE,
+        SPARSE * (np.arange(16) != 5)[:, None, None, None],
+    ],
+    ids=lambda w: "x".join(map(str, w.shape)),
+)
+def test_products_with_constants_are_predicted_as_they_are_lowered(weights, device):
+    x = image(1, weights.shape[1], 12, 30)
+    y = apply(Conv(), x, constant(weights, "weights"), layer="conv")
+    target = Options(device=device).target()
+    kernels = KernelFamilies(target)
+    (node,) = optimise(graph_of(y, inputs=(x,)), Context(kernels)).nodes
+    opened = replace(node, choice=Choice(precision=node.choice.precision))
+    choices = [c for c in kernels.choices(opened) if not c.winograd]
+    every = [c for c in choices if (c.weights, c.planes) == ("constants", node.result.type.planes)]
+    assert every  # other planes may have other zeros, and only the first pass is lowered
+    for choice in every:
+        (predicted,) = kernels.work(opened, choice)
+        made = replace(opened, choice=choice)
+        lowered = Outlines(target).work(made, family_of(made))
+        assert predicted.multiplies == pytest.approx(lowered.multiplies)
+        assert predicted.code == pytest.approx(lowered.code)
+
+
 def test_constants_that_are_zero_are_left_out_of_programs_that_are_lowered():
     weights = RNG.normal(size=(16, 8, 1, 1))
     weights[4:8] = 0.0
