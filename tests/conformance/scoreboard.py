@@ -34,8 +34,8 @@ its inputs in textures. The results are compared within the suite's tolerances.
 
 Inputs that only parametrise an operator (shapes, axes, sizes, the value of a padding) are compiled
 in if the operator needs them as constants. An input of data is never compiled in.
-[compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py)
-lists the operands that may be compiled in.
+Handlers are marked with the operands that may be compiled in
+([compiler/frontends/onnx/ops/parameters.py](../compiler/frontends/onnx/ops/parameters.py)).
 
 Two kinds of arrays are converted before upload. Strings become numbers, which shaders move and
 compare. A float64 array with values beyond float32's range is split by magnitude into several

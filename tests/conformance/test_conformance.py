@@ -6,7 +6,15 @@ import re
 
 import onnx
 import pytest
+from onnx.backend.test.loader import load_model_tests
 from support.forcing import forced
+
+from shadergen.compiler.compilation import import_model
+from shadergen.compiler.frontends.onnx.importing.parameter_inputs import data_inputs
+from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
+from shadergen.compiler.frontends.request import ValueNeededError
+from shadergen.compiler.options import Options
+from shadergen.errors import ShadergenError
 
 from .scoreboard import DOCUMENT, STATUSES, Scoreboard
 from .suite import KINDS, Case, Outcome, Suite
@@ -50,6 +58,27 @@ def test_a_forced_device_runs_on_its_own_runtime(suite: Suite, choice: str) -> N
     (case,) = (c for c in suite.cases if c.name == "test_softsign")
     with forced(choice):
         assert suite.run(case).status == "pass"
+
+
+@pytest.mark.slow
+@pytest.mark.third_party
+@pytest.mark.usefixtures("suite")  # which has the suite's data made
+def test_operands_that_handlers_need_at_compile_time_are_marked_as_parameters() -> None:
+    needed, unmarked = set(), {}
+    for case in load_model_tests(kind="node"):
+        graph = case.model.graph
+        if len(graph.node) > 1 or graph.node[0].op_type not in DOMAINS[""]:
+            continue
+        try:
+            import_model(case.model, Options(strings=True))
+        except ValueNeededError as error:
+            needed.add(graph.node[0].op_type)
+            if names := data_inputs(graph).intersection(error.inputs):
+                unmarked[case.name] = names
+        except ShadergenError:
+            pass
+    assert not unmarked
+    assert {"Reshape", "Resize", "Loop", "TopK", "Upsample"} <= needed
 
 
 @pytest.mark.third_party

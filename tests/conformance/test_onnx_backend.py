@@ -220,10 +220,21 @@ def test_data_is_what_a_result_is_computed_from() -> None:
     assert data(branches) == {"x"}
 
 
-def test_an_operator_of_another_domain_has_no_parameters() -> None:
-    node = helper.make_node("Reshape", ["x", "s"], ["y"], domain="mine")
+@pytest.mark.parametrize(
+    ("op", "domain", "data"),
+    [
+        ("Reshape", "", {"x"}),
+        ("Reshape", "mine", {"x", "s"}),
+        ("ConstantOfShape", "", {"s"}),
+        ("HannWindow", "", {"s"}),
+        ("DynamicSlice", "", {"x"}),
+        ("ExpandDims", "com.microsoft", {"x"}),
+    ],
+)
+def test_parameters_are_marked_for_each_domain(op: str, domain: str, data: set[str]) -> None:
+    node = helper.make_node(op, ["x", "s"], ["y"], domain=domain)
     infos = [helper.make_tensor_value_info(n, 1, [1]) for n in "xsy"]
-    assert data_inputs(helper.make_graph([node], "g", infos[:2], infos[2:])) == {"x", "s"}
+    assert data_inputs(helper.make_graph([node], "g", infos[:2], infos[2:])) == data
 
 
 def test_an_empty_input_needs_no_texture() -> None:

@@ -18,6 +18,7 @@ from .....ir.dimensions.polynomial import LARGEST
 from .....ir.ops import Expand, Range, Tile
 from ..operands import Known, has_fractions, has_open_fractions
 from ..ops.node import LONGEST_LIST
+from ..ops.parameters import parameters
 from .budget import WORK_PER_TERM, work
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def _gather(node: OnnxNode, x: NDArray[Any], indices: NDArray[Any]) -> NDArray[A
     return np.take(x, indices, axis)
 
 
+@parameters(0, 1, 2)
 def _range(node: OnnxNode, start: Any, limit: Any, delta: Any) -> NDArray[Any]:
     node.ignore("stash_type")
     first, step = start.item(), delta.item()
@@ -170,6 +172,7 @@ def _tile(node: OnnxNode, x: NDArray[Any], repeats: NDArray[Any]) -> NDArray[Any
     return np.tile(x, _sizes(repeats))
 
 
+@parameters(0)
 def _constant_of_shape(node: OnnxNode, shape: NDArray[Any]) -> NDArray[Any]:
     """Return one number many times; it takes no room until something is computed with it."""
     node.budget.take(prod(_sizes(shape)) // FILLED_PER_COMPUTED)

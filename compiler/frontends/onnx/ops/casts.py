@@ -23,6 +23,7 @@ from ..operands import Known, Narrow, element_type, objects
 from ..read.narrow_types import NARROW
 from ..read.types import ENCODINGS, ir_type, numpy_type, type_name
 from .axes import in_place
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +46,7 @@ def cast(node: OnnxNode) -> Item:
 
 
 @in_place
+@parameters(1)
 def cast_like(node: OnnxNode) -> Item:
     """Cast to the element type of another tensor."""
     return _cast(node, element_type(node.stored(1)))

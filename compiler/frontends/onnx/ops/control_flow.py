@@ -18,6 +18,7 @@ from .....ir.ops import Concat, Pointwise, Reshape, Slice
 from ..operands import Known, Narrow, TensorList, inputs_behind
 from ..read.types import numpy_type, type_name
 from .node import DataDependentError
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ BRANCH = "the choice of the branch"
 YES_NO = ("[true]", "[false]")
 
 
+@parameters(0)
 def if_(node: OnnxNode) -> list[Item]:
     """If: a constant condition selects a branch; otherwise both run and the result is selected."""
     branches = node.graph("then_branch"), node.graph("else_branch")
@@ -57,6 +59,7 @@ def _chosen(node: OnnxNode, condition: Value, yes: Item, no: Item) -> Item:
     return node.apply(Pointwise(parse("where(x0, x1, x2)"), a.type.dtype), condition, *operands)
 
 
+@parameters(0, 1)
 def loop(node: OnnxNode) -> list[Item | None]:
     """Loop: runs its body up to a number of times, while the body's first result is true.
 

@@ -11,6 +11,7 @@ from .....ir.formula_parser import parse
 from .....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
 from ...activations import ACTIVATIONS
 from .axes import of_maps
+from .parameters import parameters
 from .windows import numbers, read_windows, share
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ def causal_conv_with_state(node: OnnxNode) -> list[Value]:
     return [y, node.apply(state, x)]
 
 
+@parameters(1, 2)
 def col2im(node: OnnxNode) -> Value:
     """Col2Im, over any number of spatial axes."""
     sizes = node.known_integers(1, "the image's shape")

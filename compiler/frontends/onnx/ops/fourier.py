@@ -11,6 +11,7 @@ from .....ir.formula_parser import parse
 from .....ir.ops import DFT, Frames, Pointwise, Reshape
 from ..operands import Known
 from ..read.types import numpy_type, type_name
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MOST_BINS = 1 << 12
 
 
+@parameters(1, 2)
 def dft(node: OnnxNode) -> Value:
     """DFT; its axis is an attribute before operator set 20, then an input."""
     x = node.real(0)
@@ -37,6 +39,7 @@ def dft(node: OnnxNode) -> Value:
     return node.apply(DFT(axis, length, inverse, onesided), x)
 
 
+@parameters(1, 3)
 def stft(node: OnnxNode) -> Value:
     """STFT: the spectra of overlapping frames, each times the window."""
     x = node.real(0)
@@ -61,6 +64,7 @@ def stft(node: OnnxNode) -> Value:
     return node.apply(DFT(2, length, onesided=onesided), frames)
 
 
+@parameters(0, 1, 2, 3, 4)
 def mel_weight_matrix(node: OnnxNode) -> Known:
     """MelWeightMatrix: triangles, evenly spaced on the mel scale, over the bins of a spectrum."""
     roles = ("bands", "length", "rate", "low", "high")

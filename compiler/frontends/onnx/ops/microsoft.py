@@ -25,6 +25,7 @@ from .normalization import (
     skip_layer_normalization,
 )
 from .padding import pad
+from .parameters import parameters
 from .pooling import average_pool, global_pool
 from .quantization import (
     dequantize_linear,
@@ -124,6 +125,7 @@ def as_version(handler: Handler, version: int) -> Handler:
     return adapted
 
 
+@parameters(1)
 def expand_dims(node: OnnxNode) -> Tensor:
     """ExpandDims: a new axis of size 1; the axis is an operand."""
     shape = node.shape(0)

@@ -24,6 +24,7 @@ from ...slicing import taken
 from ..operands import Known, typed_item, whole_numbers
 from .axes import in_place, of_maps
 from .casts import of_any_type
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +95,7 @@ def transpose(node: OnnxNode) -> Tensor:
     return node.move(Transpose(axes), 0)
 
 
+@parameters(1)
 def reshape(node: OnnxNode) -> Tensor:
     """Reshape: 0 keeps a size (unless allowzero), -1 takes the remaining elements."""
     keep = not node.choice("allowzero", (0, 1))
@@ -118,6 +120,7 @@ def flatten(node: OnnxNode) -> Tensor:
     return _reshaped(node, (prod(shape[:axis]), prod(shape[axis:])))
 
 
+@parameters(1)
 def squeeze(node: OnnxNode) -> Tensor:
     """Squeeze; without axes, every axis of size 1 is removed."""
     shape = node.shape(0)
@@ -127,6 +130,7 @@ def squeeze(node: OnnxNode) -> Tensor:
     return _reshaped(node, tuple(s for i, s in enumerate(shape) if i not in axes))
 
 
+@parameters(1)
 def unsqueeze(node: OnnxNode) -> Tensor:
     """Unsqueeze; axes are numbered as in the result."""
     given = _axes(node, None)
@@ -156,6 +160,7 @@ def _reshaped(node: OnnxNode, shape: Sizes) -> Tensor:
 
 
 @in_place
+@parameters(1, 2, 3, 4)
 def slice_(node: OnnxNode) -> Tensor:
     """Slice: bounds are attributes before operator set 10, then inputs."""
     shape = node.shape(0)
@@ -193,6 +198,7 @@ def cut(node: OnnxNode, op: Slice, x: Tensor) -> Tensor:
 
 
 @in_place
+@parameters(1)
 def split(node: OnnxNode) -> list[Tensor]:
     """Split: sizes are an attribute before operator set 13, then an input; or equal parts."""
     shape = node.shape(0)
@@ -220,6 +226,7 @@ def split(node: OnnxNode) -> list[Tensor]:
     return results
 
 
+@parameters(1)
 def expand(node: OnnxNode) -> Tensor:
     """Expand: an axis keeps its size where the operand 'shape' has 1 or no entry."""
     op = Expand(node.known_integers(1, "the shape"))
@@ -227,6 +234,7 @@ def expand(node: OnnxNode) -> Tensor:
     return node.item(0) if same else node.move(op, 0)
 
 
+@parameters(1, 2)
 def tile(node: OnnxNode) -> Tensor:
     """Tile: a tensor repeated along its axes."""
     repeats = node.known_integers(1, "the repeats")
@@ -238,6 +246,7 @@ def tile(node: OnnxNode) -> Tensor:
     return node.item(0) if set(repeats) <= {1} else node.move(Tile(repeats), 0)
 
 
+@parameters(0)
 def shape(node: OnnxNode) -> Known:
     """Shape, or the part of it from start to end."""
     sizes = node.shape(0)
@@ -246,6 +255,7 @@ def shape(node: OnnxNode) -> Known:
     return Known(node.layer, whole_numbers(sizes[slice(start, end)]))
 
 
+@parameters(0)
 def size(node: OnnxNode) -> Known:
     """Size, the number of elements."""
     return Known(node.layer, whole_numbers((prod(node.shape(0)),)).reshape(()))
@@ -258,6 +268,7 @@ def identity(node: OnnxNode) -> Item:
 
 
 @in_place
+@parameters(1, 2)
 def dropout(node: OnnxNode) -> list[Item]:
     """Dropout does nothing at inference; its optional second result, the mask, is true."""
     node.ignore("ratio", "seed", 1)  # the ratio became an input

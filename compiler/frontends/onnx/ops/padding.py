@@ -10,6 +10,7 @@ from .....errors import ShadergenError
 from .....ir.dimensions import bounds, statically_equal
 from .....ir.ops import Pad, Slice
 from .axes import in_place
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from .....ir.indexing import PadMode
@@ -22,6 +23,7 @@ WRAP_SINCE = 19
 
 
 @in_place
+@parameters(1, 2, 3)
 def pad(node: OnnxNode) -> Tensor:
     """Pad: amounts are an attribute before operator set 11, then an input."""
     rank = len(node.shape(0))
@@ -84,6 +86,7 @@ def _fill(node: OnnxNode) -> float:
     return float(str(np.float32(value)))
 
 
+@parameters(1)
 def center_crop_pad(node: OnnxNode) -> Tensor:
     """CenterCropPad: an odd difference crops or pads one more element at the end."""
     shape = node.shape(0)

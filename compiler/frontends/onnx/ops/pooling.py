@@ -8,6 +8,7 @@ from .....errors import ShadergenError
 from .....ir.graph import Result
 from .....ir.ops import MaxPoolIndices, MaxUnpool, Pad, Pool, Reduce
 from .axes import of_maps
+from .parameters import parameters
 from .windows import read_windows
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def global_pool(kind: Kind) -> Handler:
 
 
 @of_maps
+@parameters(2)
 def max_unpool(node: OnnxNode) -> Value:
     """MaxUnpool; indices refer to the size given by kernel, strides and pads, not output_shape."""
     windows = read_windows(node, dilated=False)

@@ -16,6 +16,7 @@ from .....errors import ShadergenError
 from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.ops import Pointwise
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from .....ir.expr import Expr
@@ -37,6 +38,7 @@ ROUNDING = {
 MOST_BITS = 24  # beyond, float32 does not hold every integer
 
 
+@parameters(3)
 def int_quant(node: OnnxNode) -> Value:
     """Quant: round x / scale + zero to an integer of the given bit width, then scale it back."""
     signed, narrow = node.choice("signed", (1, 0)), node.choice("narrow", (0, 1))
@@ -57,6 +59,7 @@ def bipolar_quant(node: OnnxNode) -> Value:
     return _applied(node, parse("where(x0 < 0, -1, 1) * x1"), 2)
 
 
+@parameters(3, 4)
 def trunc(node: OnnxNode) -> Value:
     """Trunc: reduce a quantised tensor to the output bit width by dropping its low bits."""
     if node.version != 1:

@@ -20,6 +20,7 @@ from .....ir.ops import (
     Sorted,
     SortOrder,
 )
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -38,6 +39,7 @@ def reduce(kind: Kind) -> Handler:
     means every axis, or with noop_with_empty_axes that each element is reduced by itself.
     """
 
+    @parameters(1)
     def handler(node: OnnxNode) -> Tensor:
         rank = len(node.shape(0))
         keepdims = bool(node.choice("keepdims", (1, 0)))
@@ -99,6 +101,7 @@ def over_axis(op: type[Softmax | LogSoftmax | Hardmax]) -> Handler:
 def running(op: type[CumSum]) -> Handler:
     """Return the handler of CumSum or CumProd."""
 
+    @parameters(1)
     def handler(node: OnnxNode) -> Value:
         x = node.numeric(0)
         given = node.known_integers(1, "the axis")
@@ -114,6 +117,7 @@ def running(op: type[CumSum]) -> Handler:
     return handler
 
 
+@parameters(1)
 def top_k(node: OnnxNode) -> list[Tensor]:
     """TopK; the result is sorted even with sorted=0."""
     x = node.numeric(0)

@@ -35,6 +35,7 @@ from .....ir.resampling import (
 )
 from .....ir.types import MAP_RANK
 from .axes import in_place, of_maps
+from .parameters import parameters
 from .resize_dynamic import AnyAxis, DynamicAxis, dynamic_axes, scaled_axes
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 
@@ -51,6 +52,7 @@ BY_LENGTH = ("align_corners", CROP)  # what divides by the length of the result
 
 
 @in_place
+@parameters(1, 2, 3)
 def resize(node: OnnxNode) -> Value:
     """Resize; before operator set 11 positions are asymmetric."""
     mode = node.choice("mode", MODES if node.version >= 7 else ("nearest", "bilinear"))
@@ -328,6 +330,7 @@ def _check_count(node: OnnxNode, count: int, axes: tuple[int, ...]) -> None:
 
 
 @of_maps
+@parameters(1)
 def upsample(node: OnnxNode) -> Value:
     """Upsample, the older name of Resize."""
     return resize(node)

@@ -19,6 +19,7 @@ from ..operands import Known
 from .activation import activation
 from .elementwise import formula
 from .movement import slice_
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -55,6 +56,7 @@ def crop(node: OnnxNode) -> Tensor:
     return node.move(Slice((0, 0, top, left), (1,) * 4, (*shape[:2], height, width)), 0)
 
 
+@parameters(1, 2, 3, 4)
 def dynamic_slice(node: OnnxNode) -> Tensor:
     """DynamicSlice: like Slice in operator set 10 and later."""
     node.version = 10

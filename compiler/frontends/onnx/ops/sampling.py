@@ -11,6 +11,7 @@ from .....ir.graph import constant
 from .....ir.ops import AffineGrid, GridSample, RoiAlign
 from ..operands import Known
 from .axes import of_maps
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -32,6 +33,7 @@ def grid_sample(node: OnnxNode) -> Value:
     return node.apply(op, node.real(0), node.real(1))
 
 
+@parameters(1)
 def affine_grid(node: OnnxNode) -> Value:
     """AffineGrid; its operand size is N, C, H, W or N, C, D, H, W."""
     size = node.known_integers(1, "the size")

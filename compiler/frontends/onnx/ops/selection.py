@@ -30,6 +30,7 @@ from ..operands import Known
 from ..read.types import numpy_type, type_name
 from .casts import of_any_type
 from .node import DataDependentError
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -96,6 +97,7 @@ def array_feature_extractor(node: OnnxNode) -> Tensor:
     return node.moved(Reshape((1, *y.shape)), y) if rank == 1 else y
 
 
+@parameters(1)
 def compress(node: OnnxNode) -> Tensor:
     """Compress: keeps the slices that a constant condition selects.
 
@@ -118,6 +120,7 @@ def compress(node: OnnxNode) -> Tensor:
     return node.moved(Gather(axis), x, Known(f"{node.layer}.kept", kept))
 
 
+@parameters(1)
 def one_hot(node: OnnxNode) -> Value:
     """OneHot; depth is a constant, axis is numbered as in the result."""
     indices = node.numeric(0)
@@ -130,6 +133,7 @@ def one_hot(node: OnnxNode) -> Value:
     return node.apply(OneHot(int(depth.reshape(())), axis), indices, node.operand(2))
 
 
+@parameters(0)
 def eye_like(node: OnnxNode) -> Known:
     """EyeLike: an identity matrix of the operand's shape, and of its type if dtype is absent."""
     shape = node.shape(0)
@@ -145,6 +149,7 @@ def eye_like(node: OnnxNode) -> Known:
     return Known(node.layer, np.eye(*shape, node.integer("k", 0), dtype=dtype))
 
 
+@parameters(1)
 def trilu(node: OnnxNode) -> Tensor:
     """Trilu: the diagonal is an input."""
     upper = bool(node.choice("upper", (1, 0)))

@@ -15,6 +15,7 @@ from .....errors import ShadergenError
 from .....ir.ops import Reshape, Slice
 from ..operands import Known, Narrow, TensorList
 from .movement import cut, joined
+from .parameters import parameters
 
 if TYPE_CHECKING:
     from ..operands import Item, Tensor
@@ -44,6 +45,7 @@ def _position(node: OnnxNode, index: int, count: int) -> int:
     return position % count
 
 
+@parameters(1)
 def at(node: OnnxNode) -> Tensor | Narrow:
     """SequenceAt: the tensor at a position."""
     items = _sequence(node)
@@ -61,6 +63,7 @@ def empty(node: OnnxNode) -> TensorList:
     return TensorList()
 
 
+@parameters(1)
 def erase(node: OnnxNode) -> TensorList:
     """SequenceErase: removes the tensor at a position, by default the last."""
     items = _sequence(node)
@@ -70,6 +73,7 @@ def erase(node: OnnxNode) -> TensorList:
     return TensorList(items[:index] + items[index + 1 :])
 
 
+@parameters(2)
 def insert(node: OnnxNode) -> TensorList:
     """SequenceInsert: inserts a tensor before a position, or at the end."""
     items = _sequence(node)
@@ -85,6 +89,7 @@ def insert(node: OnnxNode) -> TensorList:
     return TensorList((*items[:index], node.item(1), *items[index:]))
 
 
+@parameters(0)
 def length(node: OnnxNode) -> Known:
     """SequenceLength: how many tensors a sequence holds."""
     return Known(node.layer, np.array(len(_sequence(node)), np.int64))
@@ -107,6 +112,7 @@ def join(node: OnnxNode) -> Tensor:
     return joined(node, items, axis)
 
 
+@parameters(1)
 def split(node: OnnxNode) -> TensorList:
     """SplitToSequence: splits a tensor into parts of given sizes, of one size, or of size 1."""
     x = node.item(0)
@@ -179,6 +185,7 @@ def _holds(node: OnnxNode) -> bool:
     return not (isinstance(item, TensorList) and item.nothing)
 
 
+@parameters(0)
 def has_element(node: OnnxNode) -> Known:
     """OptionalHasElement: false for an empty optional."""
     return Known(node.layer, np.array(_holds(node)))
