@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Primitive:
-    """An elementary function: its arity and its meaning in numpy."""
+    """An elementary function: its arity, its meaning in numpy, and whether it is discontinuous.
+
+    Poles do not count, nor does the condition of ``where``: comparisons make it.
+    """
 
     arity: int
     numpy: Callable[..., Any]
+    discontinuous: bool = False
 
 
 def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,11 +73,11 @@ PRIMITIVES: dict[str, Primitive] = {
     "min": Primitive(2, np.minimum),
     "max": Primitive(2, np.maximum),
     "abs": Primitive(1, np.abs),
-    "sign": Primitive(1, np.sign),
-    "floor": Primitive(1, np.floor),
-    "ceil": Primitive(1, np.ceil),
-    "trunc": Primitive(1, np.trunc),
-    "round_even": Primitive(1, np.round),
+    "sign": Primitive(1, np.sign, True),
+    "floor": Primitive(1, np.floor, True),
+    "ceil": Primitive(1, np.ceil, True),
+    "trunc": Primitive(1, np.trunc, True),
+    "round_even": Primitive(1, np.round, True),
     "sqrt": Primitive(1, np.sqrt),
     "exp": Primitive(1, np.exp),
     "log": Primitive(1, np.log),
@@ -84,21 +88,21 @@ PRIMITIVES: dict[str, Primitive] = {
     "acos": Primitive(1, np.arccos),
     "atan": Primitive(1, np.arctan),
     "tanh": Primitive(1, np.tanh),
-    "lt": Primitive(2, _truth(np.less)),
-    "le": Primitive(2, _truth(np.less_equal)),
-    "eq": Primitive(2, _truth(np.equal)),
+    "lt": Primitive(2, _truth(np.less), True),
+    "le": Primitive(2, _truth(np.less_equal), True),
+    "eq": Primitive(2, _truth(np.equal), True),
     "where": Primitive(3, lambda c, a, b: np.where(np.asarray(c) != 0, a, b)),
     "is_nan": Primitive(1, _truth(np.isnan)),
     "is_inf": Primitive(1, _truth(np.isinf)),
-    "binade": Primitive(1, _binade),
-    "high_part": Primitive(1, _high_part),
-    "bit_and": Primitive(2, _bits(np.bitwise_and)),
-    "bit_or": Primitive(2, _bits(np.bitwise_or)),
-    "bit_xor": Primitive(2, _bits(np.bitwise_xor)),
-    "shift_left": Primitive(2, _bits(np.left_shift)),
-    "shift_right": Primitive(2, _bits(np.right_shift)),
-    "idiv": Primitive(2, np.floor_divide),
-    "imod": Primitive(2, np.mod),
+    "binade": Primitive(1, _binade, True),
+    "high_part": Primitive(1, _high_part, True),
+    "bit_and": Primitive(2, _bits(np.bitwise_and), True),
+    "bit_or": Primitive(2, _bits(np.bitwise_or), True),
+    "bit_xor": Primitive(2, _bits(np.bitwise_xor), True),
+    "shift_left": Primitive(2, _bits(np.left_shift), True),
+    "shift_right": Primitive(2, _bits(np.right_shift), True),
+    "idiv": Primitive(2, np.floor_divide, True),
+    "imod": Primitive(2, np.mod, True),
 }
 
 INTEGER_FUNCTIONS = frozenset({"idiv", "imod"})  # of index maps alone

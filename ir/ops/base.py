@@ -78,6 +78,11 @@ class Op:
         """Return the same results from simpler operators, or None where a kernel exists."""
         return None
 
+    @property
+    def discontinuous_in(self) -> slice:
+        """The operands that are rounded or compared: a small change of them can be a large one."""
+        return slice(0)
+
     def permuted(self, axes: tuple[int, ...]) -> Op | None:
         """Return the equivalent operator before a transpose, or None if there is none.
 

@@ -65,6 +65,10 @@ class BinaryConv(Op):
         """The convolution of the signs."""
         return Conv(self.strides, self.dilations, self.pads, self.groups, pad_value=self.pad_value)
 
+    @property
+    def discontinuous_in(self) -> slice:
+        return slice(0 if self.binary_input else 1, 2)
+
     def infer(self, x: TensorType, w: TensorType, *parameters: TensorType) -> TensorType:
         require(len(parameters) <= 2, "a binary convolution takes at most a scale and a bias")
         require(
@@ -98,6 +102,10 @@ class BinaryDense(Op):
     """
 
     binary_input: bool = True
+
+    @property
+    def discontinuous_in(self) -> slice:
+        return slice(0 if self.binary_input else 1, 2)
 
     def infer(self, x: TensorType, w: TensorType, *parameters: TensorType) -> TensorType:
         require(

@@ -48,6 +48,10 @@ class ArgMax(Op):
     keepdims: bool = True
     select_last_index: bool = False
 
+    @property
+    def discontinuous_in(self) -> slice:
+        return slice(None)
+
     def infer(self, x: TensorType) -> TensorType:
         count = prod(x.shape[a] for a in self.axes if a < x.rank)
         require(
@@ -115,6 +119,10 @@ class SortOrder(Op):
 
     axis: int
     descending: bool = False
+
+    @property
+    def discontinuous_in(self) -> slice:
+        return slice(None)
 
     def infer(self, x: TensorType) -> TensorType:
         require(0 <= self.axis < x.rank, f"axis {self.axis} is out of range for rank {x.rank}")

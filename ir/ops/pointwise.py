@@ -8,11 +8,12 @@ import numpy as np
 
 from ...errors import ShadergenError
 from ...records import dataclass
-from ..evaluation import check, evaluate_formula
+from ..evaluation import check, evaluate_formula, expand
 from ..expr import Call, Expr, Var, named, substitute, variables, walk
 from ..graph import apply
 from ..indexing import broadcast_load
 from ..nest_builder import NestBuilder
+from ..primitives import PRIMITIVES
 from ..types import DType, TensorType, broadcast
 from .base import MOST_OPERANDS, Op
 
@@ -36,6 +37,11 @@ class Pointwise(Op):
 
     expr: Expr
     dtype: DType = "float32"
+
+    @property
+    def discontinuous_in(self) -> slice:
+        calls = (e for e in walk(expand(self.expr)) if isinstance(e, Call))
+        return slice(None if any(PRIMITIVES[e.function].discontinuous for e in calls) else 0)
 
     def infer(self, *inputs: TensorType) -> TensorType:
         check(self.expr)

@@ -57,6 +57,10 @@ class GridSample(Op):
     padding: SamplePadding = "zeros"
     align_corners: bool = False
 
+    @property
+    def discontinuous_in(self) -> slice:
+        return slice(1, 2) if self.mode == "nearest" else slice(0)
+
     def infer(self, x: TensorType, grid: TensorType) -> TensorType:
         rank = x.rank - 2
         require(

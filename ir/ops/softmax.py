@@ -74,6 +74,10 @@ class Hardmax(_OverAxes):
     Source: ONNX Hardmax-13, with several axes Hardmax-1.
     """
 
+    @property
+    def discontinuous_in(self) -> slice:
+        return slice(None)
+
     def reference(self, x: Any) -> Any:
         first = ArgMax(self.axes).reference(x)
         sizes = [s if axis in self.axes else 1 for axis, s in enumerate(np.shape(x))]

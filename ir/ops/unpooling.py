@@ -49,6 +49,10 @@ class MaxPoolIndices(Op):
         """The pooling that finds the maxima."""
         return Pool("max", self.kernel, self.strides, self.dilations, self.pads, self.ceil_mode)
 
+    @property
+    def discontinuous_in(self) -> slice:
+        return slice(None)
+
     def infer(self, x: TensorType, y: TensorType) -> TensorType:
         require(
             self.pool.infer(x).shape == y.shape,

@@ -74,6 +74,11 @@ def largest_of_places(net: Net) -> str:
     return net("Mul", "x", net("Cast", largest, to=onnx.TensorProto.FLOAT))
 
 
+def second_of_places(net: Net) -> str:
+    """An operator of which a part compares."""
+    return net("Mul", "x", net("ReduceMin", net("TopK", places_across(net), net.whole(2))))
+
+
 def scaled_by_a_quotient(net: Net) -> str:
     sizes = net("Cast", net.sizes("x", 2, 4), to=onnx.TensorProto.FLOAT)
     ones = net.known(np.ones(2, np.float32))
@@ -92,6 +97,7 @@ DECIDED = "rounding or comparing coordinates computed from dynamic sizes needs a
         (compared_places, DECIDED),
         (sampled_at_places, DECIDED),
         (largest_of_places, DECIDED),
+        (second_of_places, DECIDED),
         (scaled_by_a_quotient, "Resize with scales computed from sizes needs a fixed size"),
         (many_sizes, "a tensor of 18 values computed from sizes"),
         (antialiased, "an antialiased resize needs a fixed size"),

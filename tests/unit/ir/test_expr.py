@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -358,3 +359,18 @@ def test_open_sizes_of_two_models_differ_in_what_is_kept_of_formulas():
     assert first.name == second.name
     for size in (first, second):
         assert expand(Call("relu", (size,))).args[0] is size
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_discontinuous_functions_are_those_that_jump(name):
+    """Between points 1e-9 apart; comparisons make the condition of ``where``."""
+    function, condition = PRIMITIVES[name], [1.0] * (name == "where")
+    jumps = set()
+    for x, y in itertools.product((0.0, 0.5, 1.0, 4.0), repeat=2):
+        rest = [y] * (function.arity - 1 - len(condition))
+        points = [[*condition, x + step, *rest] for step in (-1e-9, 0.0, 1e-9)]
+        with np.errstate(all="ignore"):
+            a, b, c = (float(function.numpy(*map(np.float64, p))) for p in points)
+        finite = all(map(math.isfinite, (a, b, c)))
+        jumps.add(finite and max(abs(a - b), abs(b - c)) > 1e-4)
+    assert any(jumps) == function.discontinuous

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import graph_of, image, refusal
+from support.every_operator import every_operator
 
 from shadergen.ir import text
 from shadergen.ir.formula_parser import parse
@@ -21,10 +22,13 @@ from shadergen.ir.graph import (
 from shadergen.ir.indexing import PAD_MODES
 from shadergen.ir.ops import (
     BatchNormalization,
+    BinaryConv,
     Concat,
     Conv,
     ConvTranspose,
     DepthToSpace,
+    GridSample,
+    Hardmax,
     Pad,
     Pointwise,
     Reshape,
@@ -143,6 +147,33 @@ def test_pointwise_computes_integers_as_floats():
     x, y = np.array([200, 3], np.uint8), np.array([100, 2], np.uint8)
     assert Pointwise(parse("x0 + x1")).reference(x, y).tolist() == [300, 5]
     assert Pointwise(parse("-x0")).reference(np.array([True, False])).tolist() == [-1, 0]
+
+
+def test_integers_and_booleans_of_floats_are_rounded_or_compared():
+    found = set()
+    for graph in every_operator():
+        for node in graph.nodes:
+            compared = node.inputs[node.op.discontinuous_in]
+            floats = {v for v in node.inputs if v.type.dtype == "float32"}
+            if node.results[0].type.dtype != "float32" and floats:
+                assert floats.intersection(compared), node.op
+                found.add(type(node.op).__name__)
+    assert {"ArgMax", "ArgMin", "SortOrder", "MaxPoolIndices"} <= found
+
+
+@pytest.mark.parametrize(
+    ("op", "compared"),
+    [
+        (Pointwise(parse("max(x0, 0) / x1")), ""),
+        (Pointwise(parse("round_even(x0) + x1")), "x0 x1"),
+        (Hardmax((1,)), "x0 x1"),
+        (GridSample("nearest"), "x1"),
+        (GridSample("linear"), ""),
+        (BinaryConv(binary_input=False), "x1"),
+    ],
+)
+def test_operands_that_are_rounded_or_compared_are(op, compared):
+    assert ("x0", "x1")[op.discontinuous_in] == tuple(compared.split())
 
 
 def test_fused_is_prologue_kernel_epilogue_in_turn():

@@ -38,7 +38,6 @@ from ..read.pytorch_origin import pytorch_operator
 from ..read.types import STRING, type_name
 from ..read.weights import read_sparse, read_tensor
 from ..shapes.declared import DeclaredShapes
-from ..shapes.discontinuities import refuse_discontinuities
 from ..shapes.inputs import read_input
 from .fixed_inputs import fixed_input
 from .functions import arguments, schema_function
@@ -227,11 +226,7 @@ class Importer:
         else:
             raise self._unknown(node, domain, scope)
         node.finish()
-        results = [results] if isinstance(results, Item) else results
-        if self.request.dynamic is not None:
-            for result in results:
-                refuse_discontinuities(result)
-        return results
+        return [results] if isinstance(results, Item) else results
 
     def _call(
         self, function: FunctionProto, node: OnnxNode, scope: Scope, path: str, named: bool = True

@@ -30,6 +30,7 @@ from ..operands import (
 )
 from ..read.types import STRING, type_name
 from ..read.weights import read_sparse, read_tensor
+from ..shapes.discontinuities import refuse_discontinuities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -328,6 +329,7 @@ class OnnxNode:
             raise ShadergenError("SG0206", f"an operand of {self.op} is empty")
         arrays = [v.data for v in operands if isinstance(v, Constant)]
         if len(arrays) < len(operands) or has_dynamic(op):
+            refuse_discontinuities(op, operands)
             return value
         if value.type.size > self.budget.left:
             return value

@@ -10,46 +10,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .....ir.dimensions import DynamicDimensionError
-from .....ir.evaluation import expand
-from .....ir.expr import Call, Var, walk
+from .....ir.expr import Var
 from .....ir.graph import Constant, Result
-from .....ir.ops import ArgMax, GridSample, Hardmax, Movement, Pointwise, Range
+from .....ir.ops import Movement, Pointwise, Range
 from ..operands import behind, is_computed_from_sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .....ir.graph import Value
     from .....ir.ops import Op
-    from ..operands import Item
-
-DISCONTINUOUS = {"floor", "ceil", "round_even", "trunc", "mod", "sign", "lt", "le", "eq"}
 
 
-def refuse_discontinuities(result: Item | None) -> None:
+def refuse_discontinuities(op: Op, operands: Sequence[Value]) -> None:
     """Refuse to round or compare floats that were computed from dynamic dimensions alone.
 
     Raises:
         DynamicDimensionError: for the layer at hand.
     """
-    if not isinstance(result, Result) or not _is_discontinuous(op := result.node.op):
-        return
-    inputs = result.node.inputs[1:] if isinstance(op, GridSample) else result.node.inputs
-    operands = [v for v in inputs if not isinstance(v, Constant)]
-    if all(map(is_computed_from_sizes, operands)) and any(map(_is_rounded, operands)):
+    compared = [v for v in operands[op.discontinuous_in] if not isinstance(v, Constant)]
+    if all(map(is_computed_from_sizes, compared)) and any(map(_is_rounded, compared)):
         raise DynamicDimensionError(
             "rounding or comparing coordinates computed from dynamic sizes",
             why="float division of sizes is inexact: a small error could change what rounding or "
             "comparing gives",
         )
-
-
-def _is_discontinuous(op: Op) -> bool:
-    if isinstance(op, Pointwise):
-        return any(
-            isinstance(e, Call) and e.function in DISCONTINUOUS for e in walk(expand(op.expr))
-        )
-    if isinstance(op, GridSample):
-        return op.mode == "nearest"
-    return isinstance(op, (ArgMax, Hardmax))
 
 
 def _is_rounded(value: Value) -> bool:
