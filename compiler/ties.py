@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir import reference as interpreter
 from ..ir.graph import Constant, Graph, Input, Output, Port, Result
-from ..ir.ops import ArgMax, Pointwise, Reshape, Slice, Sorted, SortOrder, Transpose
+from ..ir.ops import ArgMax, Movement, Pointwise, Sorted, SortOrder
 from ..records import dataclass
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def find_pick(value: Value) -> Pick | None:
             return _moved(Pick(inputs[0], axes, row), moves)
         if isinstance(op, Sorted):
             return _moved(_sorted(value, op), moves)
-        if not isinstance(op, (Pointwise, Reshape, Slice, Transpose)) or len(inputs) != 1:
+        if not isinstance(op, (Movement, Pointwise)) or len(inputs) != 1:
             return None
         moves.append(op)
         value = inputs[0]
@@ -93,7 +93,9 @@ def _moved(pick: Pick | None, moves: list[Any]) -> Pick | None:
     row = pick.row
     indices = np.arange(np.prod([pick.scores.shape[a] for a in pick.axes]))
     for op in reversed(moves):
-        if not isinstance(op, Pointwise):
+        if isinstance(op, Movement):
+            if not op.zero_filled().reference(np.ones(row.shape)).all():
+                return None  # some elements are no indices
             row = op.reference(row)
         elif not np.array_equal(op.reference(indices), indices):
             return None

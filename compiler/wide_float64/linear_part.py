@@ -4,7 +4,8 @@ It gives f(x + z) = f(x) + L(z) and L(2z) = 2 L(z). The linear part of an operat
 operands' linear parts:
 
     formula                       its slope by each operand that has a linear part, times that
-    movement                      moved; joined with zeros, padded with zeros
+    movement                      moved; joined with zeros, filled with zeros
+    gather                        gathered by the same indices
     sum, mean                     the sum, the mean
     product, convolution          of the one operand that has a linear part; no bias
 
@@ -23,23 +24,7 @@ from ...errors import ShadergenError
 from ...ir.algebra import affine, fold
 from ...ir.expr import Call, Expr, Var, variables
 from ...ir.graph import Graph, Node, Output, Port, Result, Value, apply, constant
-from ...ir.ops import (
-    Concat,
-    Conv,
-    DepthToSpace,
-    Expand,
-    Gather,
-    MatMul,
-    Pad,
-    Pointwise,
-    Rearrange,
-    Reduce,
-    Reshape,
-    ResizeNearest,
-    Slice,
-    Tile,
-    Transpose,
-)
+from ...ir.ops import Conv, Gather, MatMul, Movement, Pointwise, Reduce
 from ...records import replace
 
 if TYPE_CHECKING:
@@ -77,7 +62,7 @@ def _extend(value: Value, parts: Parts) -> None:
     for node in Graph("", (), (Output("", value, Port.plain(value.type.rank)),)).nodes:
         if parts.keys().isdisjoint(node.inputs) or not parts.keys().isdisjoint(node.results):
             continue
-        rule = RULES.get(type(node.op))
+        rule = _rule(node.op)
         if len(node.results) > 1 or node.result.type.dtype != "float32":
             raise _not_linear(node)
         if rule is not None:
@@ -111,30 +96,26 @@ def _pointwise(op: Pointwise, node: Node, parts: Parts) -> Value:
     return apply(Pointwise(fold(total)), *operands, layer=node.layers)
 
 
-def _moved(op: Op, node: Node, parts: Parts) -> Value:
-    x, *places = node.inputs
-    if not parts.keys().isdisjoint(places):
-        raise _not_linear(node)
-    return apply(op, parts[x], *places, layer=node.layers)
-
-
-def _pad(op: Pad, node: Node, parts: Parts) -> Value:
-    return _moved(replace(op, value=0.0), node, parts)
-
-
-def _concat(op: Concat, node: Node, parts: Parts) -> Value:
+def _moved(op: Movement, node: Node, parts: Parts) -> Value:
     operands = (parts[v] if v in parts else _zeros(v) for v in node.inputs)
-    return apply(op, *operands, layer=node.layers)
+    return apply(op.zero_filled(), *operands, layer=node.layers)
 
 
 def _zeros(like: Value) -> Value:
     return constant(np.zeros(like.shape, np.float32), "zeros")
 
 
+def _in_first(op: Op, node: Node, parts: Parts) -> Value:
+    x, *others = node.inputs
+    if not parts.keys().isdisjoint(others):
+        raise _not_linear(node)
+    return apply(op, parts[x], *others, layer=node.layers)
+
+
 def _reduce(op: Reduce, node: Node, parts: Parts) -> Value:
     if op.kind not in ("sum", "mean") or op.element != Var("x0"):
         raise _not_linear(node)
-    return _moved(op, node, parts)
+    return _in_first(op, node, parts)
 
 
 def _matmul(op: MatMul, node: Node, parts: Parts) -> Value:
@@ -151,13 +132,16 @@ def _conv(op: Conv, node: Node, parts: Parts) -> Value:
     return apply(op, parts[x], weights, layer=node.layers)
 
 
-MOVED = (DepthToSpace, Expand, Gather, Rearrange, Reshape, ResizeNearest, Slice, Tile, Transpose)
 RULES: dict[type[Op], Rule] = {
-    **dict.fromkeys(MOVED, _moved),
-    Concat: _concat,
     Conv: _conv,
+    Gather: _in_first,
     MatMul: _matmul,
-    Pad: _pad,
+    Movement: _moved,
     Pointwise: _pointwise,
     Reduce: _reduce,
 }
+
+
+def _rule(op: Op) -> Rule | None:
+    """Return the rule of an operator's class or of a base class."""
+    return next((RULES[kind] for kind in type(op).__mro__ if kind in RULES), None)

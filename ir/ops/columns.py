@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..expr import Expr
 from ..indexing import (
     Load,
@@ -142,6 +142,9 @@ class WindowsToChannels(Movement):
         found = np.stack([x[:, :, window.tap_slice(k)] for k in range(self.taps)], 2)  # n c k o ...
         n, c, k, o, *sizes = found.shape
         return np.moveaxis(found, 3, 1).reshape(n * o, c * k, *sizes)
+
+    def zero_filled(self) -> WindowsToChannels:
+        return replace(self, pad_value=0.0)
 
     def load(self, x: TensorType) -> Load:
         window = self.window(x)

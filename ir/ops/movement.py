@@ -49,6 +49,10 @@ class Movement(Op, abstract=True):
         nest = NestBuilder()
         return nest.give(nest.bind("value", self.load(*inputs)))
 
+    def zero_filled(self) -> Movement:
+        """Return the movement with 0 in the elements that no operand gives: a linear map."""
+        return self
+
 
 def _unpermuted(values: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """Return per-axis attributes in the axis order before a transpose."""
@@ -94,6 +98,9 @@ class Pad(Movement):
         if self.mode == "constant":
             return np.pad(x, widths, constant_values=self.value)
         return np.pad(x, widths, mode=self.mode)
+
+    def zero_filled(self) -> Pad:
+        return replace(self, value=0.0)
 
     def permuted(self, axes: tuple[int, ...]) -> Pad:
         before, after = _unpermuted(self.before, axes), _unpermuted(self.after, axes)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import conv, graph_of, image, pointwise
 
 from shadergen.compiler import onnx_backend
-from shadergen.compiler.wide_float64.linear_part import MOVED, RULES, linear_part
+from shadergen.compiler.wide_float64.linear_part import RULES, linear_part
 from shadergen.compiler.wide_float64.parts import LARGEST, STEP, beyond_float32, joined, split
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Value, apply, constant
@@ -23,8 +23,10 @@ from shadergen.ir.ops import (
     ConvTranspose,
     DepthToSpace,
     Expand,
+    Frames,
     Gather,
     MatMul,
+    Movement,
     Pad,
     Rearrange,
     Reduce,
@@ -32,9 +34,13 @@ from shadergen.ir.ops import (
     ResizeNearest,
     Slice,
     Softmax,
+    StackStates,
     Tile,
     Transpose,
+    Trilu,
+    WindowsToChannels,
 )
+from shadergen.ir.ops.base import OPS
 from shadergen.ir.reference import evaluate_graph
 
 RNG = np.random.default_rng(3)
@@ -42,6 +48,7 @@ X, C, N = image(2, 4, 3, 3), image(4, 3, 3, name="c"), image(2, 4, 3, 3, name="n
 KERNEL = constant(RNG.normal(size=(4, 2, 2, 2)), "kernel")
 MATRIX, BATCH = constant(RNG.normal(size=(3, 5)), "matrix"), constant(RNG.normal(size=(3, 3)))
 SUMS = apply(Reduce("sum", (0, 2, 3), keepdims=False), X)
+STATES, GIVEN_STATES = (apply(Reshape((8, 3, 3)), v) for v in (X, N))
 HALVES = tuple((1, 0, 2) for _ in range(4))
 
 # --- Graphs ---------------------------------------------------------------------------------------
@@ -52,6 +59,7 @@ CASES: dict[str, Callable[[], Value]] = {
     "given factors": lambda: pointwise("x0 * exp(x1) + where(x1 < 0, 1, x1)", X, C),
     "only through a stretch": lambda: pointwise("x0 + x1", apply(Reduce("sum", (2, 3)), X), C),
     "joined": lambda: apply(Concat(1), X, N, X),
+    "stacked": lambda: apply(StackStates(), STATES, GIVEN_STATES, STATES),
     "padded": lambda: apply(Pad((0, 0, 1, 2), (0, 0, 0, 1), value=7.0), X),
     "padded by the edge": lambda: apply(Pad((0, 0, 1, 0), (0, 0, 0, 2), "edge"), X),
     "a mean": lambda: apply(Reduce("mean", (1, 3), keepdims=False), X),
@@ -59,6 +67,9 @@ CASES: dict[str, Callable[[], Value]] = {
     "a product from the left": lambda: apply(MatMul(), BATCH, X),
     "a convolution": lambda: conv(np.random.default_rng(1), X, 5, (2, 2), pads=(1, 0, 0, 1)),
     "a transposed convolution": lambda: apply(ConvTranspose((2, 2)), X, KERNEL),
+    "a triangle": lambda: apply(Trilu(1), X),
+    "frames": lambda: apply(Frames(4, 2), apply(Reshape((8, 9, 1)), X)),
+    "windows": lambda: apply(WindowsToChannels(2, 1, 2, 1, 1, pad_value=7.0), X),
     "pixels": lambda: apply(DepthToSpace((2, 2)), X),
     "stretched": lambda: apply(Expand((3, 1, 1, 1, 1)), X),
     "gathered": lambda: apply(Gather(1), X, constant(np.array([3, 0, 0]))),
@@ -90,7 +101,9 @@ def test_a_sum_of_inputs_gives_the_sum_of_results(case: str) -> None:
 
 def test_every_rule_is_tried_above() -> None:
     graphs = [graph_of(make(), inputs=(X, C, N)) for make in CASES.values()]
-    assert set(RULES) | set(MOVED) <= {type(n.op) for graph in graphs for n in graph.nodes}
+    tried = {type(n.op) for graph in graphs for n in graph.nodes}
+    assert RULES.keys() - {Movement} <= tried
+    assert {op for op in OPS.values() if issubclass(op, Movement)} <= tried
 
 
 def test_outputs_that_do_not_depend_have_no_linear_part() -> None:

@@ -9,11 +9,15 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
+from support import image
 from support.onnx_models import node, normal, typed_model, write
 
 from shadergen.compiler import verification
 from shadergen.compiler.options import Options
+from shadergen.compiler.ties import find_pick
 from shadergen.compiler.verification import verify_model
+from shadergen.ir.graph import apply
+from shadergen.ir.ops import ArgMax, Expand, Pad, Tile, Trilu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,3 +119,13 @@ def test_other_integers_that_differ_name_what_they_came_from(
     assert not report.ok
     assert "integers differ; rounding can decide" in report.note
     assert report.note.endswith("; compare the values before this output: --outputs whole")
+
+
+def test_indices_are_followed_through_any_movement_but_not_into_what_it_fills() -> None:
+    found = apply(ArgMax((1,)), image(1, 4, 2, 3))
+    pick = find_pick(apply(Tile((1, 2, 1, 1)), apply(Expand((2, 1, 2, 3)), found)))
+    assert pick is not None
+    np.testing.assert_array_equal(pick.row, np.arange(6).reshape(2, 3) + np.zeros((2, 2, 1, 1)))
+    assert find_pick(apply(Pad((0, 0, 0, 1), (0,) * 4, "edge"), found)) is not None
+    for op in (Pad((0, 0, 0, 1), (0,) * 4, value=1.0), Trilu()):
+        assert find_pick(apply(op, found)) is None
