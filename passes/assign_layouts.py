@@ -22,17 +22,7 @@ from ..ir.dimensions import bounds, hint, is_dynamic
 from ..ir.evaluation import expand
 from ..ir.expr import Call, Num, walk
 from ..ir.graph import Constant, Input
-from ..ir.ops import (
-    Einsum,
-    Gather,
-    MatMul,
-    Movement,
-    OnlineStatistics,
-    PartialReduce,
-    Pointwise,
-    Reduce,
-    RotaryEmbedding,
-)
+from ..ir.ops import Einsum, MatMul
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
 from ..records import replace
 from .kernel_ops import IndexMapped, apart, assemble, parts
@@ -45,18 +35,6 @@ if TYPE_CHECKING:
     from .rule import Context
 
 FEW_ENTRIES = 4  # a draw for each is as fast as rows are
-# Found to do as well in rows. Kernels of neighbouring pixels, or of weights for channels, do not.
-IN_ROWS = (
-    Einsum,
-    Gather,
-    MatMul,
-    Movement,
-    OnlineStatistics,
-    PartialReduce,
-    Pointwise,
-    Reduce,
-    RotaryEmbedding,
-)
 ROOM = 8  # times the side of a square is the width that a dynamic one is folded into
 
 
@@ -156,7 +134,7 @@ def _batches(graph: Graph, target: Target) -> dict[Value, str]:
     needed = {o.value for o in graph.outputs}
     for n in graph.nodes:
         units = len(set(n.inputs))
-        if not isinstance(_kernel(n), IN_ROWS) or units > target.limits.texture_units:
+        if not _kernel(n).row_packable or units > target.limits.texture_units:
             needed.update(n.results, n.inputs)
     return {
         r: f"if channel-packed, each of its {r.shape[0]} batch entries would need a draw"

@@ -37,6 +37,9 @@ class Op:
     for_kernels: ClassVar[bool] = False
     """Whether only passes create this operator (``passes.kernel_ops``); models never contain it."""
 
+    row_packable: ClassVar[bool] = False
+    """Whether row-packed results take no longer: no windows of pixels, no weights per channel."""
+
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__()
         if not abstract and OPS.setdefault(cls.__name__, cls) is not cls:

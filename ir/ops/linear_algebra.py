@@ -40,6 +40,8 @@ class MatMul(Op):
     Source: numpy.matmul; ONNX MatMul-13.
     """
 
+    row_packable = True
+
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         require(a.rank >= 1 and b.rank >= 1, "a matrix product needs rank 1 or more, not a scalar")
         inner = a.shape[-1], b.shape[-2:][0]
@@ -87,6 +89,8 @@ class Einsum(Op):
     x0, x1, ...: as the equation says -> y: the sizes of its result labels, of the type of x0.
     Source: numpy.einsum; ONNX Einsum-12.
     """
+
+    row_packable = True
 
     equation: str
 

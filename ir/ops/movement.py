@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 class Movement(Op, abstract=True):
     """An operator given by an index map. ``reference`` is written on its own, as a check."""
 
+    row_packable = True
+
     load: Callable[..., Load]
     """From operand types to the index map."""
 

@@ -48,6 +48,8 @@ class OnlineStatistics(Op):
     x: any shape -> y: the same shape, but size 1 along ``axes`` (ascending) and 2 along the last.
     """
 
+    row_packable = True
+
     kind: StatisticsKind
     axes: tuple[int, ...]
     merge: bool = False

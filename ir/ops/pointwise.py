@@ -35,6 +35,8 @@ class Pointwise(Op):
     x0, x1, ...: any shapes that broadcast together -> y: the broadcast shape, of ``dtype``.
     """
 
+    row_packable = True
+
     expr: Expr
     dtype: DType = "float32"
 

@@ -113,6 +113,8 @@ class Reduce(Op):
     Source: ONNX ReduceSum-13, ReduceLogSumExp-18 and the like.
     """
 
+    row_packable = True
+
     kind: Kind
     axes: tuple[int, ...]
     keepdims: bool = True
@@ -232,6 +234,8 @@ class PartialReduce(Op):
     x0, x1, ...: shapes that broadcast together -> y: the broadcast shape, ``blocks`` along
     ``axis``.
     """
+
+    row_packable = True
 
     kind: Kind
     axis: int

@@ -30,6 +30,8 @@ class RotaryEmbedding(Op):
     Source: J. Su et al., "RoFormer" (2021); ONNX RotaryEmbedding-23.
     """
 
+    row_packable = True
+
     features: int
     interleaved: bool = False
 

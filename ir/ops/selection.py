@@ -131,6 +131,8 @@ class Gather(Op):
     Source: ONNX Gather-13; numpy.take.
     """
 
+    row_packable = True
+
     axis: int
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:

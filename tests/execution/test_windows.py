@@ -19,7 +19,17 @@ from support import (
 from shadergen.compiler import compilation
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import Constant, Graph, Value, apply, constant
-from shadergen.ir.ops import MatMul, Op, Reduce, Reshape, Slice, Softmax, Transpose
+from shadergen.ir.ops import (
+    MatMul,
+    Op,
+    Pool,
+    Reduce,
+    Reshape,
+    Slice,
+    Softmax,
+    Transpose,
+    Trilu,
+)
 
 RNG = np.random.default_rng(2)
 HEADS, SIZE, DEPTH = 3, 9, 4
@@ -94,6 +104,13 @@ def test_many_windows_take_the_draws_of_few() -> None:
     assert "if channel-packed, each of its 64 batch entries would need a draw" in explained
 
 
+READERS = {
+    "reduction": Reduce("max", (1,), True),
+    "triangle": Trilu(1),
+    "pooling": Pool("max", (2, 2)),
+}
+
+
 def middle(reader: str, entries: int) -> Graph:
     """A map of some entries, in the middle of a graph that ends in one of a kind."""
     x = image(entries, 4, 6, 8)
@@ -102,13 +119,13 @@ def middle(reader: str, entries: int) -> Graph:
         return graph_of(product, inputs=(x,))
     if reader == "convolution":
         return graph_of(conv(RNG, product, 4, (3, 3), layer="y"), inputs=(x,))
-    return graph_of(apply(Reduce("max", (1,), True), product, layer="y"), inputs=(x,))
+    return graph_of(apply(READERS[reader], product, layer="y"), inputs=(x,))
 
 
 @pytest.mark.parametrize(
     ("reader", "entries", "rows"),
     [("reduction", 5, True), ("reduction", 4, False), ("convolution", 5, False),
-     ("nothing", 5, False)],
+     ("nothing", 5, False), ("triangle", 5, True), ("pooling", 5, False)],
 )  # fmt: skip
 def test_entries_lie_in_rows_where_nothing_needs_planes(
     reader: str, entries: int, rows: bool
@@ -117,7 +134,7 @@ def test_entries_lie_in_rows_where_nothing_needs_planes(
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("reader", ["reduction", "convolution"])
+@pytest.mark.parametrize("reader", [*READERS, "convolution"])
 def test_what_reads_entries_in_rows_or_planes(reader: str) -> None:
     assert_runs_like_reference(middle(reader, 7))
 
