@@ -1,8 +1,12 @@
 """Constants computed when a model is imported: all that the frontends compute with numbers.
 
 An operator of the IR on known arrays, a formula on a known array, and a value of the graph that
-depends on constants alone. ONNX nodes that the IR has no operator for are computed by
-``onnx.folding``. What optimisation finds constant later is computed by ``passes.fold_constants``.
+depends on constants alone. What optimisation finds constant later is computed by
+``passes.fold_constants``.
+
+``fold_op`` also computes ONNX nodes that only move known elements, in the arrays' own types. ONNX
+nodes that compute new numbers from known ones are computed by ``onnx.folding``: it keeps integers
+beyond 24 bits, float64 and dynamic dimensions, which constants of the IR do not hold.
 """
 
 from __future__ import annotations

@@ -130,12 +130,6 @@ def _mod(node: OnnxNode, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     return elementwise(function)(node, a, b)
 
 
-def _gather(node: OnnxNode, x: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
-    axis = node.axis(node.integer("axis", 0), x.ndim)
-    node.budget.take(x.size // max(x.shape[axis], 1) * indices.size)
-    return np.take(x, indices, axis)
-
-
 @parameters(0, 1, 2)
 def _range(node: OnnxNode, start: Any, limit: Any, delta: Any) -> NDArray[Any]:
     node.ignore("stash_type")
@@ -257,7 +251,6 @@ COMPUTED: dict[str, Compute] = {
     "Equal": elementwise(np.equal),
     "Expand": _expand,
     "Floor": elementwise(np.floor),
-    "Gather": _gather,
     "Greater": elementwise(np.greater),
     "GreaterOrEqual": elementwise(np.greater_equal),
     "Less": elementwise(np.less),

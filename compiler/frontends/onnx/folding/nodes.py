@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def fold_node(node: OnnxNode) -> Item | Sequence[Item] | None:
     """Carry out a node of ai.onnx whose inputs are all known; None for others.
 
-    Operators that handlers of the graph compute themselves where they can, Reshape or Cast say, are
+    Operators whose handlers compute known elements themselves, such as Reshape, Gather or Cast, are
     not among those carried out here.
 
     Raises:

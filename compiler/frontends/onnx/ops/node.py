@@ -338,7 +338,9 @@ class OnnxNode:
 
     def move(self, op: Op, *indices: int) -> Tensor:
         """Apply an operator that moves elements and makes no new ones; they may be of any type."""
-        return self.moved(op, *map(self.item, indices))
+        items = [self.item(index) for index in indices]
+        op.infer(*(item.type for item in items))  # raises what numpy would broadcast
+        return self.moved(op, *items)
 
     def _shape(self, op: Op, items: Sequence[Tensor]) -> tuple[int, ...]:
         """Return the shape of a result, as far as one can tell before there is one."""
