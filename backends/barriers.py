@@ -26,31 +26,31 @@ def barriers(passes: Sequence[GpuPass]) -> list[list[Barrier]]:
     """Return for each pass the barriers to issue before it, in alphabetical order."""
     unseen: dict[Barrier, set[Hashable]] = {"texture": set(), "image": set(), "framebuffer": set()}
     result = []
-    places_of = cache(_places)
+    accessed = cache(_accessed)
     for p in passes:
         in_compute = isinstance(p, ComputePass)
-        written = places_of(p.node.result)
-        images = {a for r in p.reads if isinstance(r.place, int) for a in places_of(r.source)}
-        samplers = {a for r in p.reads if isinstance(r.place, str) for a in places_of(r.source)}
+        written = accessed(p.node.result)
+        images = {a for r in p.reads if isinstance(r.place, int) for a in accessed(r.source)}
+        samplers = {a for r in p.reads if isinstance(r.place, str) for a in accessed(r.source)}
         uses: dict[Barrier, Set[Hashable]] = {
             "framebuffer": set() if in_compute else written,
             "image": images | (written if in_compute else set()),
             "texture": samplers,
         }
-        needed = sorted(kind for kind, places in uses.items() if places & unseen[kind])
+        needed = sorted(kind for kind, layers in uses.items() if layers & unseen[kind])
         for kind in needed:
             unseen[kind].clear()
         result.append(needed)
         if in_compute:
-            for places in unseen.values():
-                places |= written
+            for layers in unseen.values():
+                layers |= written
         # Stores that follow wait for these; draws are in order with all but image loads.
         unseen["image"] |= samplers | images | written
         unseen["framebuffer"] |= images
     return result
 
 
-def _places(source: Value | Blob) -> Set[Hashable]:
+def _accessed(source: Value | Blob) -> Set[Hashable]:
     """Return the layers of a tensor, each by what identifies it."""
     if isinstance(source, Blob) or source.type.layout is None or source.type.layout.slot is None:
         return frozenset((source,))

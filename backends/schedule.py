@@ -16,7 +16,7 @@ from ..errors import InternalError
 from ..ir.dimensions import at_layer, environment_of
 from ..ir.graph import Constant, Input
 from ..ir.types import LANES, TensorType
-from ..passes.placement.aliases import places_of
+from ..passes.placement.aliases import aliases_of
 from ..passes.placement.kinds import precision
 from .barriers import barriers
 from .build_files import WEIGHTS, BuildFiles
@@ -131,7 +131,7 @@ class _Assembly:
         # WebGPU orders all accesses itself.
         self.barriers = [[] for _ in passes] if target.wgsl else barriers(passes)
         self.works = PassWorks()
-        self.places = places_of(graph)
+        self.aliases = aliases_of(graph)
         self.touching: dict[Value | Blob, list[int]] = {}
         for k, p in enumerate(passes):
             for source in (p.node.result, *(r.source for r in p.reads)):
@@ -198,7 +198,7 @@ class _Assembly:
                 entry["matrix"] = r.matrix
             if r.layer is not None:
                 entry["layer"] = r.layer
-            elif not isinstance(r.source, Blob) and r.source in self.places:
+            elif not isinstance(r.source, Blob) and r.source in self.aliases:
                 t = r.source.type
                 if t.layout is not None and t.layout.kind == "2d":
                     entry["layer"] = t.first_layer
@@ -257,13 +257,13 @@ class _Assembly:
 
     def _owner(self, source: Value | Blob) -> Value | Blob:
         """Return the tensor whose texture something lies in."""
-        if isinstance(source, Blob) or source not in self.places:
+        if isinstance(source, Blob) or source not in self.aliases:
             return source
-        return self.places[source].owner
+        return self.aliases[source].owner
 
     def _pass_name(self, p: GpuPass) -> str:
         result = p.node.result
-        if result not in self.names:  # it has a place in another's texture
+        if result not in self.names:  # it is an alias
             self.names[result] = self._unique(result.name)
         if len(p.layers) == result.type.layers:
             return self.names[result]

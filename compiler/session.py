@@ -49,7 +49,7 @@ def _close(runner: Runner, context: Context) -> None:
 
 
 def fitted(build: Build, shapes: Mapping[str, tuple[int, ...]]) -> Build:
-    """Return a build at the sizes that inputs of these shapes have, where it leaves any open.
+    """Return a build at the sizes that inputs of these shapes have, if its sizes are dynamic.
 
     Args:
         build: as loaded.

@@ -27,7 +27,7 @@ from ..ir.graph import Node, Result
 from ..ir.ops import Pointwise
 from ..records import replace
 from .choose_kernels import rank
-from .placement.aliases import Place, widest_first
+from .placement.aliases import Alias, widest_first
 from .placement.kinds import cuts_planes, joins_planes, tensor_operands
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Plan:
         graph: where kernels are chosen.
         excluded: concatenations that must be passes of their own.
         webgpu: whether dispatches must not read what they store to.
-        places: of tensors in another tensor's texture.
+        owners: of the textures of tensors that are aliases, with their first layers.
         aliases: nodes that compute nothing, in order.
         copies: the copied operands of concatenations.
         refused: the other concatenations, with the reason.
@@ -91,7 +91,7 @@ class _Plan:
     graph: Graph
     excluded: set[Node]
     webgpu: bool
-    places: dict[Value, Place] = field(default_factory=dict)
+    owners: dict[Value, Alias] = field(default_factory=dict)
     aliases: dict[Node, None] = field(default_factory=dict)
     copies: dict[Node, list[int]] = field(default_factory=dict)
     refused: dict[Node, str] = field(default_factory=dict)
@@ -112,35 +112,35 @@ class _Plan:
             if self._reads_in_place(node):
                 self.aliases[node] = None
                 (x,) = node.inputs
-                own = self.places.get(x, Place(x, 0))
-                self.places[node.result] = Place(own.owner, own.first)
+                own = self.owners.get(x, Alias(x, 0))
+                self.owners[node.result] = Alias(own.owner, own.first)
 
     def _reads_in_place(self, node: Node) -> bool:
         """Whether a node's result is an alias of its operand."""
-        if not cuts_planes(node) or node.result in {*self.outputs, *self.places}:
+        if not cuts_planes(node) or node.result in {*self.outputs, *self.owners}:
             return False
         return _shares(node.inputs[0]) and _are_alike(node.result, node.inputs[0])
 
     def _follows(self, node: Node) -> bool:
         """Whether a wider concatenation already holds the operands in this order."""
-        if node.result in {*self.outputs, *self.places}:
+        if node.result in {*self.outputs, *self.owners}:
             return False
-        places = [self.places.get(v) for v in node.inputs]
-        start = places[0]
+        found = [self.owners.get(v) for v in node.inputs]
+        start = found[0]
         if start is None or not _are_alike(node.result, start.owner):
             return False
         wanted = start.first
-        for place, value in zip(places, node.inputs, strict=True):
-            if place != Place(start.owner, wanted):
+        for alias, value in zip(found, node.inputs, strict=True):
+            if alias != Alias(start.owner, wanted):
                 return False
             wanted += value.type.planes
-        self.places[node.result] = start
+        self.owners[node.result] = start
         self.aliases[node] = None
         return True
 
     def _join(self, node: Node) -> None:
         """Make the operands of a concatenation aliases of its texture where possible."""
-        own = self.places.get(node.result, Place(node.result, 0))
+        own = self.owners.get(node.result, Alias(node.result, 0))
         first, starts = own.first, []
         for value in node.inputs:
             starts.append(first)
@@ -153,11 +153,11 @@ class _Plan:
             if why:
                 copied[k] = why
             else:
-                self.places[value] = Place(own.owner, starts[k])
+                self.owners[value] = Alias(own.owner, starts[k])
                 given.append(value)
         if 2 * sum(node.inputs[k].type.planes for k in copied) > node.result.type.planes:
             for value in given:
-                del self.places[value]
+                del self.owners[value]
             k, why = next(iter(copied.items()))
             self.refused[node] = f"'{node.inputs[k].name}' {why}"
             return
@@ -170,7 +170,7 @@ class _Plan:
             return "is not the result of a pass"
         if value in self.outputs:
             return "is an output"
-        if value in self.places:
+        if value in self.owners:
             return "is in another texture"
         return "" if _are_alike(value, join.result) else "differs in format"
 
@@ -191,7 +191,7 @@ class _Plan:
         return self.webgpu or node.choice.stage != "compute"
 
     def _owner(self, value: Value) -> Value:
-        return self.places[value].owner if value in self.places else value
+        return self.owners[value].owner if value in self.owners else value
 
     def feedback(self) -> set[Node]:
         """Return the concatenations whose textures a draw would sample and draw to."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..records import replace
-from .placement.aliases import Place, places_of
+from .placement.aliases import Alias, aliases_of
 from .placement.kinds import tensor_operands
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def intervals(graph: Graph) -> dict[Value, tuple[int, int]]:
     """Return for each texture that nodes write the positions of its writer and its last reader."""
     alive: dict[Value, tuple[int, int]] = {}
-    places = places_of(graph)
+    aliases = aliases_of(graph)
 
     def owner(value: Value) -> Value:
-        return places[value].owner if value in places else value
+        return aliases[value].owner if value in aliases else value
 
     for position, node in enumerate(graph.nodes):
         if node.choice.alias:
@@ -50,7 +50,7 @@ def separate_textures(graph: Graph) -> Graph:
 
 
 def _allocated(graph: Graph, shared: bool) -> Graph:
-    alive, places = intervals(graph), places_of(graph)
+    alive, aliases = intervals(graph), aliases_of(graph)
     outputs = {o.value for o in graph.outputs}
     free: dict[tuple[object, ...], list[tuple[int, int]]] = {}  # texture -> (slot, last reader)
     slots: dict[Value, int] = {}
@@ -70,14 +70,14 @@ def _allocated(graph: Graph, shared: bool) -> Graph:
         if shared and value not in outputs:
             pool.append((slot, last))
 
-    def placed(t: TensorType, place: Place) -> TensorType:
+    def placed(t: TensorType, alias: Alias) -> TensorType:
         assert t.layout is not None
-        slot = slots.get(place.owner)  # none where that is an input or a constant
-        return t.placed(replace(t.layout, slot=slot, first=place.first))
+        slot = slots.get(alias.owner)  # none where that is an input or a constant
+        return t.placed(replace(t.layout, slot=slot, first=alias.first))
 
     def assign(now: Node, was: Node) -> Node | None:
         types = tuple(
-            placed(r.type, places.get(old, Place(old, 0)))
+            placed(r.type, aliases.get(old, Alias(old, 0)))
             for r, old in zip(now.results, was.results, strict=True)
         )
         return None if types == now.types else replace(now, types=types)

@@ -33,7 +33,7 @@ from .kernel_ops import SeparableConv, parts
 from .placement.calibration import MARGIN, growth, observe, safe_terms
 from .placement.costs import gain_from_half
 from .placement.kinds import computes_in_full, index_values, is_direct, statistics
-from .placement.ranges import Bounds, Interval, bounds
+from .placement.ranges import Interval, ValueRange, value_ranges
 from .placement.summation import PARTIAL_TERMS, proven_terms, sum_terms
 from .predict_error import STEP as ESTIMATE
 from .predict_error import predict_error, saved_bytes, summary
@@ -95,7 +95,7 @@ def _forced(graph: Graph, context: Context) -> dict[Node, Chosen]:
     target = context.target
     asked: Precision = "highp" if target.precision == "highp" else "mediump"
     faster = asked == "mediump" and gain_from_half(target.costs)
-    known = bounds(graph, Interval(*target.input_range)) if faster else {}
+    known = value_ranges(graph, Interval(*target.input_range)) if faster else {}
     exact = statistics(graph) if asked == "mediump" else set()
     chosen: dict[Node, Chosen] = {}
     for n in graph.nodes:
@@ -113,7 +113,7 @@ def _forced(graph: Graph, context: Context) -> dict[Node, Chosen]:
     return chosen
 
 
-def _forced_terms(node: Node, known: Mapping[Value, Bounds]) -> int:
+def _forced_terms(node: Node, known: Mapping[Value, ValueRange]) -> int:
     """Return the largest number of products whose sum provably stays within 16 bits, or 0."""
     if known[node.result].largest <= ROOM * HALF_MAX:
         return PARTIAL_TERMS
@@ -131,7 +131,7 @@ def _forced_terms(node: Node, known: Mapping[Value, Bounds]) -> int:
 def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
     """Return mediump for every node whose values 16-bit floats can hold, otherwise highp."""
     target = context.target
-    proven = bounds(graph, Interval(*target.input_range))
+    proven = value_ranges(graph, Interval(*target.input_range))
     sized = at_size(graph) if context.samples else graph
     original = originals(sized, graph)
     observed, grown = _observed(graph, sized, proven, context)
@@ -160,8 +160,8 @@ def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
 
 
 def _observed(
-    graph: Graph, sized: Graph, proven: Mapping[Value, Bounds], context: Context
-) -> tuple[dict[Value, Bounds], dict[Value, float]]:
+    graph: Graph, sized: Graph, proven: Mapping[Value, ValueRange], context: Context
+) -> tuple[dict[Value, ValueRange], dict[Value, float]]:
     """Return the bounds on calibration inputs, and how values may grow at other sizes.
 
     The samples have the initial size, as ``sized`` has: the bounds are widened by the growth.
@@ -170,7 +170,7 @@ def _observed(
     seen = {original[v]: b for v, b in observe(sized, context.samples).items()}
     if not any(is_dynamic(n) for i in graph.inputs for n in i.shape):
         return seen, {}
-    there = bounds(sized, Interval(*context.target.input_range))
+    there = value_ranges(sized, Interval(*context.target.input_range))
     grown = growth(graph, proven, {original[v]: b for v, b in there.items() if v in original})
     return {v: b.times(grown[v]) for v, b in seen.items() if grown[v] < math.inf}, grown
 
@@ -185,7 +185,7 @@ def _sums(node: Node, choice: Choice, context: Context) -> str:
     return f"16-bit partial sums of {terms} products" if terms > 1 else "sums in 32 bits"
 
 
-def _decide(node: Node, proven: Bounds, observed: Bounds | None) -> tuple[str, str]:
+def _decide(node: Node, proven: ValueRange, observed: ValueRange | None) -> tuple[str, str]:
     """Return the decision for a node and its reason; the decision is empty if highp is needed.
 
     Args:
@@ -196,7 +196,7 @@ def _decide(node: Node, proven: Bounds, observed: Bounds | None) -> tuple[str, s
     """
     in_full = computes_in_full(node)
 
-    def largest(found: Bounds) -> float:
+    def largest(found: ValueRange) -> float:
         return found.result.size if in_full else found.largest
 
     if not _weights_fit(node):

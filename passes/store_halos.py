@@ -19,7 +19,7 @@ from ..ir.dimensions import is_one
 from ..ir.types import Halo
 from ..records import replace
 from .kernel_ops import parts
-from .placement.aliases import places_of
+from .placement.aliases import aliases_of
 from .placement.halos import halo_for
 from .placement.kinds import is_direct
 
@@ -33,10 +33,10 @@ def store_halos(graph: Graph, context: Context) -> Graph:
     """Give maps that convolutions pad the halo of their padding."""
     if not context.target.stores_halos:
         return graph
-    places = places_of(graph)
+    aliases = aliases_of(graph)
 
     def owner(value: Value) -> Value:
-        return places[value].owner if value in places else value
+        return aliases[value].owner if value in aliases else value
 
     wanted: dict[Value, list[Halo]] = {}  # by the tensor that owns the texture
     fixed: set[Value] = {*graph.inputs, *(o.value for o in graph.outputs)}

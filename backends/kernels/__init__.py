@@ -167,10 +167,10 @@ class KernelFamilies:
             return (replace(node, choice=choice),)
         kept = choice.block if drawn else (1, 1)
         weights = None if choice.loops or drawn else choice.weights
-        opened = replace(choice, block=kept, planes=None, weights=weights)
-        key = name, opened
+        shared = replace(choice, block=kept, planes=None, weights=weights)
+        key = name, shared
         if key not in self._expanded:
-            node = replace(node, choice=opened)
+            node = replace(node, choice=shared)
             self._expanded[key] = family_of(node).expand(node, self.target)
         block, planes, weights = choice.block, choice.planes, choice.weights
         return tuple(

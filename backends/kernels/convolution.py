@@ -157,14 +157,14 @@ def compute_choices(node: Node, target: Target) -> Iterator[Choice]:
 
 @cache
 def _blocks(
-    opened: Choice,
+    undecided: Choice,
     storages: tuple[WeightStorage, ...],
     blocks: tuple[Block, ...],
     planes: tuple[int, ...],
 ) -> tuple[Choice, ...]:
     """Return every combination; cached, because many layers have equal arguments."""
     return tuple(
-        replace(opened, stage="compute", block=block, planes=n, weights=weights)
+        replace(undecided, stage="compute", block=block, planes=n, weights=weights)
         for weights, block, n in product(storages, blocks, planes)
     )
 

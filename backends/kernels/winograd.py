@@ -76,8 +76,8 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
         return
     if node.result.type.is_stacked:
         return
-    opened, node = node, at_default(node)
-    dynamic = node is not opened
+    original, node = node, at_default(node)
+    dynamic = node is not original
     if refusal(node, target):
         return
     if target.dispatches_draws:
@@ -97,13 +97,13 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
 
 def why_not_winograd(node: Node, target: Target) -> str:
     """Return why a placed convolution is not computed in the tiles that are asked for."""
-    opened, node = node, at_default(node)
+    original, node = node, at_default(node)
     found = refusal(node, target) or _in_tiles(node, TILES_OF[target.winograd], target)
     if isinstance(found, str):
         return found
     return (
         NO_ROOM
-        if target.computes or node is opened
+        if target.computes or node is original
         else "Winograd at dynamic sizes needs compute shaders"
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...backends.gpu import Blob
 from ...backends.schedule import label
 from ...errors import ShadergenError
-from ...passes.placement.aliases import places_of
+from ...passes.placement.aliases import aliases_of
 from ...records import dataclass
 from ...runtime_glue.python.loading import load
 from ..judging import UNORM8_STEP, error_and_bound, judge, tolerance_of
@@ -180,14 +180,14 @@ class Alone:
 
 def _owners(inside: Inside) -> dict[str, Value]:
     """Return the tensors that own the textures that passes read, by the textures' names."""
-    places = places_of(inside.graph)
+    aliases = aliases_of(inside.graph)
     files = inside.compiled.files
     found: dict[str, Value] = {}
     for gpu_pass, entry in zip(files.passes, files.schedule["passes"], strict=True):
         for read, named in zip(gpu_pass.reads, entry["reads"], strict=True):
             if not isinstance(read.source, Blob):
-                place = places.get(read.source)
-                found[named["texture"]] = read.source if place is None else place.owner
+                alias = aliases.get(read.source)
+                found[named["texture"]] = read.source if alias is None else alias.owner
     return found
 
 

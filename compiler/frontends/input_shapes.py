@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .request import Request
 
 
-NO_SIZE = "SG0204"  # the error of a model that leaves a size open
+NO_SIZE = "SG0204"  # the error of a model that does not declare a size
 SETTABLE = (
     "two kinds of sizes can be set: the height and width of images, and sizes that the model "
     "leaves dynamic"
@@ -101,7 +101,7 @@ def resolve_shape(
     if wanted is None and ((alone and image) or any(s is None for s in shape[1:])):
         wanted = request.sizes.get("")
     if wanted is None and any(s is None for s in shape[1:]):
-        wanted = request.open_size
+        wanted = request.undeclared_size
     declared = " x ".join("?" if s is None else str(s) for s in shape)
     where = f"input '{name}' of shape {declared}"
     option = request.option(name)

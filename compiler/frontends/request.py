@@ -39,7 +39,7 @@ class Request:
         user_shader: passes of the build cannot read tables of positions, so cubic resizes by whole
             factors are imported as convolutions.
         replaced: shapes of inputs in place of those that the model and the sizes above give.
-        open_size: height and width of images that declare none, if ``sizes`` give none.
+        undeclared_size: height and width of images that declare none, if ``sizes`` give none.
         resized: inputs whose declared height and width the sizes above replace, by name, each with
             a note; filled by the import.
         notes: what a frontend adds for the user to know of the model, a line each.
@@ -55,7 +55,7 @@ class Request:
     dynamic: DynamicInputs | None = None
     user_shader: bool = False
     replaced: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    open_size: tuple[int, int] | None = None
+    undeclared_size: tuple[int, int] | None = None
     resized: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Request:
         if self.dynamic is None:
             return self
         if self.dynamic.is_declared:
-            return replace(self, open_size=self.dynamic.default, dynamic=None)
+            return replace(self, undeclared_size=self.dynamic.default, dynamic=None)
         return replace(self, sizes={"": self.dynamic.default, **self.sizes}, dynamic=None)
 
     def option(self, name: str) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..options import Options
     from .outline import Outline
 
-SIZE = (96, 128)  # of the picture for a model that leaves height and width open
+SIZE = (96, 128)  # of the picture for a model of dynamic height and width
 # At these stages, the network sees the numbers of FFmpeg's frame.
 COMPARABLE = (
     *("LUMA", "RGB", "NATIVE", "MAINPRESUB", "MAIN"),
@@ -70,7 +70,7 @@ def verify_user_shader(
             matter.
         reference: see :func:`~..references.choose_reference`.
         seed: of the random picture.
-        source: a picture or arrays to use instead; also the size, where the model leaves it open.
+        source: a picture or arrays to use instead; also the size, if the model does not declare it.
         progress: called with the name of each step.
 
     Raises:

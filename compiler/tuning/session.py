@@ -53,7 +53,7 @@ class Kind:
 
     Attributes:
         tuning_key: of all of them.
-        node: the first, its choice open but for the precision.
+        node: the first, its choice undecided but for the precision.
         name: of the node, that no other kind has.
         count: how many there are, compiled without tuning; 0 for one half of a pair that is made
             there, or for a pair that is not.
@@ -189,12 +189,12 @@ def kinds(kernels: Kernels, graph: Graph, *others: Graph) -> list[Kind]:
     labels = unique_names(found.values())
     every = []
     for name, node in found.items():
-        opened = replace(node, choice=node.choice.undecided)
-        predictor = Predictor(opened, kernels)
-        predicted = {c: predictor.cost(c) for c in kernels.choices(opened)}
+        undecided = replace(node, choice=node.choice.undecided)
+        predictor = Predictor(undecided, kernels)
+        predicted = {c: predictor.cost(c) for c in kernels.choices(undecided)}
         each = [count[name] for count in counts]
         if len(predicted) > 1 or min(each) < max(each):
-            kind = Kind(name, opened, labels[node], each[0], node.choice, predicted)
+            kind = Kind(name, undecided, labels[node], each[0], node.choice, predicted)
             every.append((max(each) * min(predicted.values()), kind))
     return [kind for _, kind in sorted(every, key=lambda pair: -pair[0])]
 

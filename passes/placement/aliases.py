@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
-    """The tensor that owns the texture of an alias, and the alias's first layer in it."""
+class Alias:
+    """Where an alias is stored: the tensor that owns the texture, and its first layer there."""
 
     owner: Value
     first: int
 
 
-def places_of(graph: Graph) -> dict[Value, Place]:
-    """Return the place of each value that is an alias."""
-    found: dict[Value, Place] = {}
+def aliases_of(graph: Graph) -> dict[Value, Alias]:
+    """Return the values that are aliases."""
+    found: dict[Value, Alias] = {}
     aliases = [n for n in graph.nodes if n.choice.alias]
     for node in widest_first([n for n in aliases if not isinstance(n.op, Slice)]):
         if node.inputs[0] in found:  # a wider concatenation has written its operands in this order
             found[node.result] = found[node.inputs[0]]
             continue
-        own = found.get(node.result, Place(node.result, 0))
+        own = found.get(node.result, Alias(node.result, 0))
         first = own.first
         for value in node.inputs:
-            found[value] = Place(own.owner, first)
+            found[value] = Alias(own.owner, first)
             first += value.type.planes
     for node in aliases:  # operands before users
         if isinstance(node.op, Slice):
             (x,) = node.inputs
-            own = found.get(x, Place(x, 0))
-            found[node.result] = Place(own.owner, own.first + node.op.starts[1] // LANES)
+            own = found.get(x, Alias(x, 0))
+            found[node.result] = Alias(own.owner, own.first + node.op.starts[1] // LANES)
     return found
 
 

@@ -28,7 +28,7 @@ from ...ir.types import HALF_MIN, TensorType
 from ...records import dataclass
 from ..kernel_ops import Fused, IndexMapped, SeparableConv, parts
 from .kinds import computes_in_full, is_direct, precision
-from .ranges import UNBOUNDED, Bounds, Interval
+from .ranges import UNBOUNDED, Interval, ValueRange
 from .summation import (
     SUM_TOLERANCE,
     kernel_terms,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 MARGIN = 2.0  # other inputs may give values that are this many times as large
 
 
-def observe(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict[Value, Bounds]:
+def observe(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict[Value, ValueRange]:
     """Return the bounds of every result on sample inputs, widened by :data:`MARGIN`.
 
     Args:
@@ -70,7 +70,7 @@ def observe(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict
             raise ShadergenError(
                 "SG0605", f"the model cannot run on calibration input {number}", why=str(error)
             ) from None
-    return {v: Bounds(widened(b.result), MARGIN * b.largest) for v, b in watch.seen.items()}
+    return {v: ValueRange(widened(b.result), MARGIN * b.largest) for v, b in watch.seen.items()}
 
 
 def widened(seen: Interval) -> Interval:
@@ -80,7 +80,7 @@ def widened(seen: Interval) -> Interval:
 
 
 def growth(
-    graph: Graph, proven: Mapping[Value, Bounds], initial: Mapping[Value, Bounds]
+    graph: Graph, proven: Mapping[Value, ValueRange], initial: Mapping[Value, ValueRange]
 ) -> dict[Value, float]:
     """Return how many times as large each result may be at other sizes than the initial size.
 
@@ -242,7 +242,7 @@ class _Watch(_Apart):
     """Records the bounds of each node's results and of all numbers inside the node."""
 
     def __init__(self) -> None:
-        self.seen: dict[Value, Bounds] = {}
+        self.seen: dict[Value, ValueRange] = {}
         self.largest = 0.0
 
     def run(self, node: Node, operands: list[Any]) -> Any:
@@ -253,8 +253,8 @@ class _Watch(_Apart):
         ):
             low, high = float(np.min(found)), float(np.max(found))
             result = UNBOUNDED if math.isnan(low + high) else Interval(low, high)
-            bounds = Bounds(result, max(self.largest, result.size))
-            self.seen[value] = self.seen[value].union(bounds) if value in self.seen else bounds
+            reached = ValueRange(result, max(self.largest, result.size))
+            self.seen[value] = self.seen[value].union(reached) if value in self.seen else reached
         return results
 
     def compute(self, expr: Expr, env: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Bounds of every tensor, by interval arithmetic, to choose 16-bit floats.
+"""The value range of every tensor, by interval arithmetic, to choose 16-bit floats.
 
 A bound holds for all inputs within their stated ranges. Operands of a formula are assumed to vary
 independently. A sum of n terms is bounded by n times the bound of one term, a convolution by its
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ...ir.dimensions import bounds as size_bounds
+from ...ir.dimensions import bounds
 from ...ir.evaluation import expand
 from ...ir.expr import Call, Expr, Extent, Num, Var, walk
 from ...ir.graph import Constant, Input
@@ -67,26 +67,26 @@ UNBOUNDED = Interval(-INFINITY, INFINITY)
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ValueRange:
     """The range of a node's results, and the largest magnitude inside its formulas."""
 
     result: Interval
     largest: float
 
-    def times(self, factor: float) -> Bounds:
+    def times(self, factor: float) -> ValueRange:
         result = Interval(self.result.low * factor, self.result.high * factor)
-        return Bounds(result, self.largest * factor)
+        return ValueRange(result, self.largest * factor)
 
-    def union(self, other: Bounds) -> Bounds:
-        return Bounds(self.result.union(other.result), max(self.largest, other.largest))
+    def union(self, other: ValueRange) -> ValueRange:
+        return ValueRange(self.result.union(other.result), max(self.largest, other.largest))
 
 
-def bounds(graph: Graph, input_range: Interval) -> dict[Value, Bounds]:
-    """Return the bounds of every value: of images 0..1, of other floats that are inputs a range.
+def value_ranges(graph: Graph, input_range: Interval) -> dict[Value, ValueRange]:
+    """Return the range of every value: of images 0..1, of other floats that are inputs a range.
 
-    Integers that are inputs have the bounds of their type where that is narrow, else none.
+    Integers that are inputs have the range of their type where that is narrow, else none.
     """
-    known: dict[Value, Bounds] = {}
+    known: dict[Value, ValueRange] = {}
 
     def of(value: Value) -> Interval:
         if value not in known:
@@ -101,7 +101,7 @@ def bounds(graph: Graph, input_range: Interval) -> dict[Value, Bounds]:
     return known
 
 
-def _leaf(value: Value, input_range: Interval) -> Bounds:
+def _leaf(value: Value, input_range: Interval) -> ValueRange:
     if isinstance(value, Constant):
         low, high = float(value.data.min()), float(value.data.max())
         found = UNBOUNDED if math.isnan(low + high) else Interval(low, high)
@@ -109,7 +109,7 @@ def _leaf(value: Value, input_range: Interval) -> Bounds:
         found = Interval(0.0, 1.0)
     else:
         found = input_range if value.type.dtype == "float32" else _integers(value.type.dtype)
-    return Bounds(found, found.size)
+    return ValueRange(found, found.size)
 
 
 def _integers(dtype: DType) -> Interval:
@@ -122,7 +122,7 @@ def _integers(dtype: DType) -> Interval:
     return Interval(low, low + 2.0**bits - 1)
 
 
-def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
+def _node(node: Node, of: Callable[[Value], Interval]) -> ValueRange:
     p = parts(node)
     extras = {f"e{i}": of(v) for i, v in enumerate(p.extras)}
     operands = [of(v) for v in p.operands]
@@ -144,7 +144,7 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
     if p.epilogue is not None:
         result, met = evaluate_ranges(p.epilogue, {**extras, "y": result})
         largest = max(largest, met)
-    return Bounds(result, max(largest, result.size))
+    return ValueRange(result, max(largest, result.size))
 
 
 def _convolution(p: Parts, x: Interval) -> tuple[Interval, float]:
@@ -174,7 +174,7 @@ def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple
     largest = max(largest, _bind(nest.each_step, operands, env))
     if len(nest.accumulators) == 1:
         (accumulator,), ((start, met),) = nest.accumulators, starts
-        steps = size_bounds(nest.steps)[1]
+        steps = bounds(nest.steps)[1]
         env[accumulator.name], stepped = _accumulate(accumulator, start, steps, env)
         largest = max(largest, met, stepped)
     elif nest.accumulators:  # they depend on each other
@@ -186,7 +186,7 @@ def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple
 
 def _below(size: int) -> Interval:
     """Return the interval of a coordinate below a size, at most where that is dynamic."""
-    return Interval(0.0, size_bounds(size)[1] - 1.0)
+    return Interval(0.0, bounds(size)[1] - 1.0)
 
 
 def _bind(
@@ -254,7 +254,7 @@ def _parts(
         if isinstance(e, Num):
             found = Interval(e.value, e.value)
         elif isinstance(e, Extent):
-            found = Interval(*size_bounds(cast("int", e.size)))
+            found = Interval(*bounds(cast("int", e.size)))
         elif isinstance(e, Var):
             found = env[e.name]
         elif e.function == "mul" and _negated(e.args[0]) == _negated(e.args[1]):

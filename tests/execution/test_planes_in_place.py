@@ -10,7 +10,7 @@ from support import assert_runs_like_reference, compile_graph, conv, graph_of, i
 
 from shadergen.ir.graph import Graph, Value, apply
 from shadergen.ir.ops import Concat, Slice
-from shadergen.passes.placement.aliases import places_of
+from shadergen.passes.placement.aliases import aliases_of
 
 RNG = np.random.default_rng(7)
 PADDED = {"pads": (1, 1, 1, 1)}
@@ -118,7 +118,7 @@ def test_a_join_of_another_format_is_no_part_of_a_wider_one():
     options = {"precision": "auto", "device": "llvmpipe", "fetch": "image"}
     placed, _, _ = compile_graph(graph, **options)
     layouts = {v: v.type.layout for n in placed.nodes for v in n.results}
-    owners = {v: layouts[place.owner] for v, place in places_of(placed).items()}
+    owners = {v: layouts[alias.owner] for v, alias in aliases_of(placed).items()}
     assert {v.name for v in owners} >= {"clamped0", "clamped1"}
     assert all(layouts[v].format == layout.format for v, layout in owners.items())
     assert_runs_like_reference(graph, **options)

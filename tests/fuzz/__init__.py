@@ -16,7 +16,7 @@ rewrite (``ops_chains``, ``layers_chains``): faults there need operators beside 
 
 What is done with them. ``configurations`` draws a device profile and options that it can have.
 ``judging`` compiles a model (some by way of the file and ``compile_model``), plays the build on
-OpenGL ES, with sizes left open at three sizes, and compares with an oracle (``oracles``).
+OpenGL ES, with dynamic sizes at three sizes, and compares with an oracle (``oracles``).
 
 What comes of it is one of:
 

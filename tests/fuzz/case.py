@@ -72,7 +72,7 @@ class Verdict:
         code: of the refusal; for a crash, the class of the exception.
         text: what was said.
         made_of: of the case.
-        kind: "onnx" or "keras", and whether sizes were left open.
+        kind: "onnx" or "keras", and whether sizes were dynamic.
         fallback: whether the options were refused and the case tried without them.
     """
 

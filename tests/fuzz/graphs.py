@@ -28,7 +28,7 @@ from .net import Net, Rejected, reads
 from .operators import grow
 
 OPSETS = (7, 8, 9, 10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 22, 23, 24)
-DYNAMIC = 0.25  # share of the graphs whose heights and widths are left open
+DYNAMIC = 0.25  # share of the graphs whose heights and widths are dynamic
 OTHER_SIZES = 2  # at which such a graph is replayed, beside its own
 
 
@@ -104,7 +104,7 @@ def _input(net: Net) -> Any:
 
 
 def _more(net: Net, names: list[str]) -> list[Arrays]:
-    """Return other inputs: of other sizes if these are open, else the same numbers elsewhere."""
+    """Return other inputs: of other sizes if these are dynamic, else the same numbers elsewhere."""
     draw, feeds = net.draw, []
     if not net.dynamic:
         shuffled = {n: draw.rng.permuted(net.values[n]) for n in names}

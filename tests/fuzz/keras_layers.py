@@ -26,7 +26,7 @@ ACTIVATIONS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A layer: how often it is drawn, and whether heights and widths may stay open."""
+    """A layer: how often it is drawn, and whether heights and widths may be dynamic."""
 
     name: str
     make: Make

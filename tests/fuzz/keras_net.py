@@ -35,7 +35,7 @@ class KerasNet:
 
     Attributes:
         draw: where its choices come from.
-        dynamic: whether heights and widths are left open.
+        dynamic: whether heights and widths are dynamic.
         pool: the tensors that layers may take.
         chain: whether every layer takes the result of the one before, so the model is Sequential.
         layers: those of a chain.

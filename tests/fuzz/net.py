@@ -41,7 +41,7 @@ class Net:
     Attributes:
         draw: where its choices come from.
         opset: version of the operator set.
-        dynamic: whether heights and widths are to be left open, so that nothing may build them in.
+        dynamic: whether heights and widths are dynamic, so that nothing may build them in.
         values: every tensor's value, by name, constants and inputs included.
         pool: names of the tensors that nodes may read, in the order of their making.
     """

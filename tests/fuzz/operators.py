@@ -18,7 +18,7 @@ ATTEMPTS = 40
 
 @dataclass(frozen=True)
 class Operator:
-    """An entry: how often it is drawn relative to others, and whether sizes may stay open."""
+    """An entry: how often it is drawn relative to others, and whether sizes may be dynamic."""
 
     name: str
     make: Make

@@ -99,7 +99,7 @@ def test_the_upscalers_have_the_widths_that_were_asked_for(
     assert shapes == [(b, a, k, k) for a, b, k in zip(before, widths, kernels, strict=True)]
 
 
-def test_a_model_of_open_size_is_fixed(tmp_path: Path) -> None:
+def test_a_model_of_dynamic_size_is_fixed(tmp_path: Path) -> None:
     path = tiny(tmp_path, "h", "w")
     assert fix_size(path, tmp_path / "fixed.onnx", (10, 12)) == 3
     x = np.zeros((1, 3, 10, 12), np.float32)

@@ -3,7 +3,7 @@
     PYTHONPATH=tests python -m schedules FOLDER    write them; tests write their own
 
 good/ exercises all of format 5.7 that a small build of fixed sizes can and every OpenGL ES 3.1 must
-offer, good_dynamic/ leaves its sizes open, good_external/ takes the frame of a camera,
+offer, good_dynamic/ has dynamic sizes, good_external/ takes the frame of a camera,
 good_variants/ has variants; what they compute is stated in the functions of their
 names. Each folder of malformed/ is a build with one fault (faults.py), and malformed/expected.json
 has the error code of each. Their schedules hold a checksum: that of the build without the fault.

@@ -1,4 +1,4 @@
-"""Builds whose sizes are left open: compiled, and compared with ONNX Runtime at a size."""
+"""Builds of dynamic sizes: compiled, and compared with ONNX Runtime at a size."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from onnx import TensorProto, numpy_helper
 
 from support.dynamic_net import LAST, Net, as_float, floats, model
 
-# what is repeated to an open shape
+# what is repeated to a dynamic shape
 
 
 @model

@@ -10,7 +10,7 @@ them. :func:`write` lays them out for a runtime that is no Python::
                                       "inputs": {INPUT: shape}, "outputs": {OUTPUT: shape}}
     ROOT/NAME/sizes.txt              the sizes again, each a line: SIZE number
 
-A build that leaves its sizes open begins with others, and is to be given ``sizes`` first. The
+A build of dynamic sizes begins with others, and is to be given ``sizes`` first. The
 largest difference allowed is ``tolerance * max(1, max|expected|)``. Builds of ``compute`` use what
 OpenGL ES 3.1 has over 3.0; a browser must refuse them.
 """
@@ -54,7 +54,7 @@ class RuntimeBuild:
 
     @property
     def dynamic(self) -> bool:
-        """Whether it leaves its sizes open."""
+        """Whether its sizes are dynamic."""
         return "dynamic" in self.options
 
     @property
@@ -143,8 +143,8 @@ SPECIAL = (
 )
 
 
-FIRST = (12, 20)  # height and width that builds of open sizes begin with
-OPEN: tuple[Callable[[], Model], ...] = (
+FIRST = (12, 20)  # height and width that builds of dynamic sizes begin with
+DYNAMIC: tuple[Callable[[], Model], ...] = (
     models.conv_3x3,
     models.conv_strided,
     models.conv_transposed,
@@ -178,10 +178,10 @@ def runtime_builds() -> tuple[RuntimeBuild, ...]:
     found = []
     for target, options in TARGETS.items():
         found += [RuntimeBuild(f"{name}-{target}", m, options) for name, m in MODELS.items()]
-        open_sizes = {**options, "dynamic": FIRST}
+        dynamic_sizes = {**options, "dynamic": FIRST}
         found += [
-            RuntimeBuild(f"{name}-{target}-dynamic", model, open_sizes)
+            RuntimeBuild(f"{name}-{target}-dynamic", model, dynamic_sizes)
             for name, model in MODELS.items()
-            if model in OPEN
+            if model in DYNAMIC
         ]
     return (*found, *SPECIAL)

@@ -41,7 +41,7 @@ def change(folder: Path, *path: str | int, to: Any) -> None:
 
 
 def bounded(folder: Path) -> Path:
-    """Copy the build of open sizes, its height being from 3 on for the sake of a layer."""
+    """Copy the build of dynamic sizes, its height being from 3 on for the sake of a layer."""
     shutil.copytree(DYNAMIC, folder)
     own = {"value": ["height"], "min": 3, "max": 2**53 - 1, "why": "at least 3, for layer pool"}
     constraints = json.loads((DYNAMIC / "schedule.json").read_text())["sizes"]["constraints"]

@@ -57,7 +57,7 @@ class Known:
         """
         check_shape(self.name, self.shape)
         if self.array.dtype.kind == "O":
-            return self._open_operand()
+            return self._dynamic_operand()
         if self.array.dtype.kind in "iu":
             self._check_exact()
         with np.errstate(over="ignore"):
@@ -78,7 +78,7 @@ class Known:
             )
         return result
 
-    def _open_operand(self) -> Value:
+    def _dynamic_operand(self) -> Value:
         if not 1 <= self.array.size <= MOST_OPERANDS:
             raise DynamicDimensionError(f"a tensor of {self.array.size} values computed from sizes")
         dtype = self.type.dtype
@@ -180,7 +180,7 @@ def has_fractions(array: NDArray[Any]) -> bool:
     return array.dtype.kind == "O" and any(isinstance(x, SymbolicFraction) for x in array.flat)
 
 
-def has_open_fractions(array: NDArray[Any]) -> bool:
+def has_dynamic_fractions(array: NDArray[Any]) -> bool:
     """Whether a fraction among them is dynamic."""
     return array.dtype.kind == "O" and any(
         isinstance(x, SymbolicFraction) and is_dynamic(x.numerator) for x in array.flat

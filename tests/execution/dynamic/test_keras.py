@@ -20,7 +20,7 @@ def channels_apart(keras: Any, x: Any) -> list[Any]:
     return [a * b, x[..., 2:5] * x[..., :-3], x[..., ::-1], x[..., 1] + c[..., 0]]
 
 
-def parts_of_open_axes(keras: Any, x: Any) -> list[Any]:
+def parts_of_dynamic_axes(keras: Any, x: Any) -> list[Any]:
     return [
         x[:, 1:-1, 2:],
         x[:, ::-1, ::2],
@@ -39,7 +39,7 @@ def enlarged(keras: Any, x: Any) -> list[Any]:
 
 @pytest.mark.gl
 @pytest.mark.parametrize("target", ["fragment", "compute"])
-@pytest.mark.parametrize("outputs_of", [channels_apart, enlarged, parts_of_open_axes])
+@pytest.mark.parametrize("outputs_of", [channels_apart, enlarged, parts_of_dynamic_axes])
 def test_one_build_is_right_at_every_size(
     outputs_of: Any, target: str, keras: Any, context: HeadlessContext, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Builds that leave sizes open: at every size they are right, or refused by a constraint."""
+"""Builds of dynamic sizes: at every size they are right, or refused by a constraint."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_no_more_is_added_up_at_once_than_float32_can_take(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("tiles", ["2x2", "4x4"])
-def test_tiles_that_open_sizes_have_no_room_for_are_left_out(tiles: str, tmp_path: Path) -> None:
+def test_tiles_that_dynamic_sizes_have_no_room_for_are_left_out(tiles: str, tmp_path: Path) -> None:
     options = {"device": "gles31-min", "winograd": tiles, "dynamic": (256, 384)}
     build = build_of(MODELS["espcn"](), tmp_path, **options)
     assert build.sizes is not None

@@ -1,4 +1,4 @@
-"""What a build that leaves sizes open refuses, each by its layer."""
+"""What a build of dynamic sizes refuses, each by its layer."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_sampling_between_elements_takes_coordinates_that_are_rounded() -> None:
     import_model(network(sampled, opset=20), Options(dynamic=True))
 
 
-def test_a_refusal_says_an_open_size_as_people_write_it() -> None:
+def test_a_refusal_says_a_dynamic_size_as_people_write_it() -> None:
     """Here of a tensor that is too large at the default size."""
     floats = onnx.TensorProto.FLOAT
     x = onnx.helper.make_tensor_value_info("x", floats, [1, 4, "h", "w"])

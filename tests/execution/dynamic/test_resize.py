@@ -1,4 +1,4 @@
-"""Resizing to the size of another map where sizes are open, as decoders do to add a skip to it."""
+"""Resizing to the size of another map of dynamic size, as decoders do to add a skip."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_layers_before_an_input_need_not_be_implemented(tmp_path: Path) -> None:
 
 
 def open_network(tmp_path: Path, data_format: str = "channels_last") -> Path:
-    """Write a model of which height and width are open."""
+    """Write a model that declares no height and width."""
     shape = (None, None, 3) if data_format == "channels_last" else (3, None, None)
     x = keras.Input(shape, name="picture")
     options = {"strides": 2, "padding": "same", "data_format": data_format}

@@ -101,7 +101,7 @@ def test_an_example_batch_in_declared_shapes_is_noted_where_the_batch_is_open(
     assert "has shape 1x3" in request.notes[0] and "declares 4x3" in request.notes[0]
 
 
-def test_with_an_open_batch_other_contradictions_are_refused(tmp_path: Path) -> None:
+def test_with_an_undeclared_batch_other_contradictions_are_refused(tmp_path: Path) -> None:
     y: Shape = (4, 3, 5, 8)
     text = refusal(write(tmp_path, declaring(("N", 3, 8, 8), y, domain="com.microsoft")))
     assert "'y' has shape 1x3x8x8 where the model declares 4x3x5x8" in text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from support import gl_context
-from support.runtime_builds import MODELS, OPEN, SPECIAL, TARGETS, RuntimeBuild, runtime_builds
+from support.runtime_builds import DYNAMIC, MODELS, SPECIAL, TARGETS, RuntimeBuild, runtime_builds
 
 from shadergen.runtime_glue.python import Runner, load
 from shadergen.runtime_glue.python.schedule import RenderPass
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.gl
 
 def test_there_are_builds_of_every_kind():
     builds = runtime_builds()
-    of_both = (len(MODELS) + len(OPEN)) * len(TARGETS)
+    of_both = (len(MODELS) + len(DYNAMIC)) * len(TARGETS)
     assert len(builds) == len({b.name for b in builds}) == of_both + len(SPECIAL)
     assert sum(b.compute for b in builds) >= 15
     assert sum(not b.compute for b in builds) >= 30

@@ -82,7 +82,7 @@ def test_a_link_to_outside_the_folder_is_no_variant(tmp_path):
 
 
 def dynamic_with_variant(folder: Path) -> Path:
-    """Write the build of open sizes with a variant of smaller ones."""
+    """Write the build of dynamic sizes with a variant of smaller ones."""
     shutil.copytree(DYNAMIC, folder)
     schedule = json.loads((folder / "schedule.json").read_text())
     variant = json.loads((folder / "schedule.json").read_text())

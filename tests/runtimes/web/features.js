@@ -230,7 +230,7 @@ export async function traced(gl, action) {
   return calls;
 }
 
-/** Play a build of open sizes at several, with uploads of 0, 1, 2...; return what it reads. */
+/** Run a build of dynamic sizes at several, with uploads of 0, 1, 2...; return what it reads. */
 export async function resized(url, all) {
   const made = await runner(url);
   const found = [];

@@ -348,7 +348,7 @@ def test_a_frame_only_binds_and_draws(page: Any) -> None:
 
 
 def without_compute(folder: Path) -> None:
-    """Write the fixture of open sizes without its compute pass, which browsers lack."""
+    """Write the fixture of dynamic sizes without its compute pass, which browsers lack."""
     shutil.copytree(FIXTURES / "good_dynamic", folder)
     text = (folder / "schedule.json").read_text()
     schedule = json.loads(text.replace('"first": 2, "last": 3', '"first": 1, "last": 2'))
@@ -367,7 +367,7 @@ def without_compute(folder: Path) -> None:
         shader.write_text(shader.read_text().replace("310 es", "300 es"))
 
 
-def test_a_build_of_open_sizes_is_resized_without_compiling(page: Any) -> None:
+def test_a_build_of_dynamic_sizes_is_resized_without_compiling(page: Any) -> None:
     sizes = [(1, 4), (40, 6), (5, 130), (3, 4)]
     script = "t.resized(a[0], a[1])"
     asked = [{"height": height, "width": width} for height, width in sizes]

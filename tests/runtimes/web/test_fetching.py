@@ -87,7 +87,7 @@ def test_a_build_is_played_as_the_compiler_wrote_it_without_checks(
     assert play(browser, address, "fixed") == (PLAYED, set())
 
 
-def test_a_build_of_open_sizes_is_checked(browser: Any, address: str) -> None:
+def test_a_build_of_dynamic_sizes_is_checked(browser: Any, address: str) -> None:
     result, fetched = play(browser, address, "open")
     assert result["numbers"]
     assert fetched == CHECKS

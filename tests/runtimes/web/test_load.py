@@ -360,7 +360,7 @@ def test_any_variant_is_picked_or_refused_as_in_python(
     assert (found.get("code"), variant) == picked(fuzzed_variants)
 
 
-def test_damaged_bytes_of_a_build_of_open_sizes_are_loaded_or_refused(
+def test_damaged_bytes_of_a_build_of_dynamic_sizes_are_loaded_or_refused(
     node: Node, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(DYNAMIC, tmp_path / "build"))

@@ -407,7 +407,7 @@ def test_the_webcam_is_played_and_stopped(page: Any) -> None:
     assert page.is_hidden("#message")
 
 
-def test_a_build_of_open_sizes_takes_pictures_as_they_are(page: Any, tmp_path: Path) -> None:
+def test_a_build_of_dynamic_sizes_takes_pictures_as_they_are(page: Any, tmp_path: Path) -> None:
     x = np.linspace(0, 1, 100)[np.newaxis] * np.linspace(0.2, 1, 61)[:, np.newaxis]
     Image.fromarray((x * 255).astype(np.uint8)).convert("RGB").save(tmp_path / "ramp.png")
     page.set_input_files("#file", tmp_path / "ramp.png")

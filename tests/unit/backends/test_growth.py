@@ -60,8 +60,8 @@ NONE_GROWS = set(product(FEW, ("draws", "textures of one plane")))
 
 def ways(node: Node, kernels: KernelFamilies) -> list[Node]:
     """Return the nodes with choices that each choice of a node makes of it."""
-    opened = replace(node, choice=Choice(precision=node.choice.precision))
-    chosen = (replace(opened, choice=choice) for choice in kernels.choices(opened))
+    undecided = replace(node, choice=Choice(precision=node.choice.precision))
+    chosen = (replace(undecided, choice=choice) for choice in kernels.choices(undecided))
     return [made for n in chosen for made in family_of(n).expand(n, kernels.target)]
 
 

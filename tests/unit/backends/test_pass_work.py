@@ -68,7 +68,7 @@ def test_loops_that_end_at_uniforms_run_as_often_as_the_pass_sets():
     assert least <= found < 2 * least  # blocks of pixels reach beyond the map
 
 
-def test_dynamic_sizes_leave_the_invocations_open_and_count_loops_at_the_defaults():
+def test_dynamic_sizes_leave_the_invocations_symbolic_and_count_loops_at_the_defaults():
     _, height, width = new()
     x = image(1, LANES, height, width)
     total = apply(Reduce("sum", (2,)), x)

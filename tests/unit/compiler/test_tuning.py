@@ -48,7 +48,7 @@ def placed(y: Value, x: Value, options: Options = LLVMPIPE) -> Graph:
 
 
 def node_of(y: Value, x: Value, options: Options = LLVMPIPE) -> Node:
-    """Return the last node of a compiled graph with its choice left open."""
+    """Return the last node of a compiled graph with its choice undecided."""
     node = placed(y, x, options).nodes[-1]
     return replace(node, choice=Choice(precision=node.choice.precision))
 

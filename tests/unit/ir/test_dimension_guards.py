@@ -1,4 +1,4 @@
-"""What code decides about open sizes: known from bounds, or a constraint that names the layer."""
+"""Comparisons of dynamic dimensions: decided by bounds, or a constraint that names the layer."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_the_largest_of_sizes_decides_nothing() -> None:
     assert largest(h, 2 * h) is not h
 
 
-def test_an_open_size_is_not_one_and_broadcasts_as_many() -> None:
+def test_a_dynamic_dimension_is_not_one_and_broadcasts_as_many() -> None:
     environment, h, w = new()
     assert not is_one(h)
     assert is_one(1)

@@ -39,7 +39,7 @@ from shadergen.ir.types import TensorType
 # arithmetic
 
 
-def test_what_leaves_nothing_open_is_an_int() -> None:
+def test_a_polynomial_without_symbols_is_an_int() -> None:
     _, h, w = new()
     for size, number in ((h - h, 0), (h * w // w - h + 3, 3), ((2 * h + 5) % 2, 1), (0 * h, 0)):
         assert type(size) is int
@@ -264,7 +264,7 @@ def test_divisors_below_0_are_solved_for():
         lambda h: np.array([1.0]).reshape(h, 1),
     ],
 )
-def test_what_would_make_a_number_of_an_open_size_fails(drop: Any) -> None:
+def test_what_would_make_a_number_of_a_dynamic_dimension_fails(drop: Any) -> None:
     _, h, _ = new()
     with pytest.raises(DynamicDimensionError):
         drop(h)
@@ -281,7 +281,7 @@ def test_a_refusal_names_the_layer_and_the_way_on() -> None:
     ]
 
 
-def test_a_shader_program_with_an_open_size_in_it_is_refused() -> None:
+def test_a_shader_program_with_a_dynamic_dimension_in_it_is_refused() -> None:
     _, h, _ = new()
     with pytest.raises(DynamicDimensionError):
         Variable("k", INT) * h
@@ -320,7 +320,7 @@ def test_parts_that_are_shared_are_closed_once() -> None:
     assert not has_dynamic(closed)
 
 
-def test_what_has_no_open_size_is_not_made_anew() -> None:
+def test_what_has_no_dynamic_dimension_is_not_made_anew() -> None:
     fixed = Slice((0, 1), (1, 1), (2, 3))
     assert with_hints(fixed) is fixed
 

@@ -351,7 +351,7 @@ def test_definitions_that_cannot_be_meant_are_refused(text, says):
     assert "my.ops" in error
 
 
-def test_open_sizes_of_two_models_differ_in_what_is_kept_of_formulas():
+def test_dynamic_dimensions_of_two_models_differ_in_what_is_kept_of_formulas():
     first, second = (
         literal(dimension(ShapeEnvironment({"height": default}, {"height": (1, 64)}), "height") + 1)
         for default in (8, 16)

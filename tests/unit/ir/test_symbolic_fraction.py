@@ -1,4 +1,4 @@
-"""Fractions of open sizes: what floats would come to, or refused."""
+"""Fractions of dynamic dimensions: what floats would come to, or refused."""
 
 from __future__ import annotations
 
@@ -77,6 +77,6 @@ def test_what_floats_round_goes_no_further_than_to_whole_numbers() -> None:
         lambda h: np.sqrt(np.array(h, object)),
     ),
 )
-def test_what_would_drop_an_open_size_is_refused(use: Any) -> None:
+def test_what_would_drop_a_dynamic_dimension_is_refused(use: Any) -> None:
     with pytest.raises(DynamicDimensionError):
         use(SymbolicFraction(height(4096)))

@@ -91,7 +91,7 @@ def test_no_value_of_a_graph_lies_outside_its_bounds(index):
     x, value = list(graphs())[index]
     graph = graph_of(value, inputs=(x,))
     placed, _, _ = compile_graph(graph, precision="auto")
-    bound = ranges.bounds(placed, Interval(-2.0, 2.0))[placed.outputs[0].value].result
+    bound = ranges.value_ranges(placed, Interval(-2.0, 2.0))[placed.outputs[0].value].result
     rng = np.random.default_rng(index)
     for _ in range(20):
         out = evaluate_graph(graph, {x.name: rng.choice([-2.0, 2.0, 0.3], size=x.shape)})
@@ -197,7 +197,7 @@ def test_the_sum_that_a_bias_takes_back_into_range_counts():
     x = image(1, 1, 4, 4)
     w, b = constant(np.full((1, 1, 1, 1), 300.0)), constant(np.array([-40000.0]))
     y = apply(Conv(), x, w, b)
-    found = ranges.bounds(graph_of(y, inputs=(x,)), Interval(0.0, 256.0))[y]
+    found = ranges.value_ranges(graph_of(y, inputs=(x,)), Interval(0.0, 256.0))[y]
     assert found.result == Interval(-40000.0, 36800.0)
     assert found.largest == 76800.0
 
@@ -206,7 +206,7 @@ def test_padding_counts_beside_a_zero_guard():
     x = image(1, 1, 4, 4)
     conv = Conv(pads=(1, 1, 1, 1), pad_value=-5.0, zero_guard=0.5)
     y = apply(conv, x, constant(np.ones((1, 1, 3, 3))))
-    found = ranges.bounds(graph_of(y, inputs=(x,)), Interval(0.0, 1.0))[y].result
+    found = ranges.value_ranges(graph_of(y, inputs=(x,)), Interval(0.0, 1.0))[y].result
     assert found == Interval(-45.0, 9.0)
 
 

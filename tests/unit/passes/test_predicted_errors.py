@@ -177,7 +177,7 @@ def test_what_integers_are_picked_by_is_found_once():
 
 @pytest.mark.parametrize("size", [(32, 48), (64, 96)])  # larger images are cut to 64
 @pytest.mark.parametrize("name", ["crop", "flipped", "fsrcnn", "softmax_of_pixels", "statistics"])
-def test_an_estimate_leaves_sizes_as_open_as_they_are(name, size):
+def test_an_estimate_leaves_dynamic_sizes_dynamic(name, size):
     def sizes(precision):
         options = Options(dynamic=size, precision=precision, validate=False)
         return compile_graph(import_model(MODELS[name](), options), options)[1].schedule["sizes"]

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 COMPUTED_LIMIT = 1 << 24
 COMPUTED_PER_WEIGHT = 4
 UNROLLED_LIMIT = 1 << 15
-WORK_PER_OPEN_SIZE = 64  # elements that one counts as: it is an object of some arithmetic
+WORK_PER_DYNAMIC_SIZE = 64  # elements that one counts as: it is an object of some arithmetic
 WORK_PER_TERM = 8  # and each term of its expression
 
 
 def work(*arrays: NDArray[Any]) -> int:
     """Return how many elements each counts as that is computed from such arrays."""
-    return WORK_PER_OPEN_SIZE if any(a.dtype.kind == "O" for a in arrays) else 1
+    return WORK_PER_DYNAMIC_SIZE if any(a.dtype.kind == "O" for a in arrays) else 1
 
 
 @dataclass

@@ -16,7 +16,7 @@ from .....ir.dimensions import DimensionLimitError, is_dynamic
 from .....ir.dimensions.fraction import SymbolicFraction, as_fraction
 from .....ir.dimensions.polynomial import LARGEST
 from .....ir.ops import Expand, Range, Tile
-from ..operands import Known, has_fractions, has_open_fractions
+from ..operands import Known, has_dynamic_fractions, has_fractions
 from ..ops.node import LONGEST_LIST
 from ..ops.parameters import parameters
 from .budget import WORK_PER_TERM, work
@@ -44,7 +44,7 @@ def is_computed(node: OnnxNode) -> bool:
     """
     if node.op not in COMPUTED or not all(isinstance(i, Known) or i is None for i in node.inputs):
         return False
-    return node.op != "Div" or not has_open_fractions(node.known(1, "the divisor"))
+    return node.op != "Div" or not has_dynamic_fractions(node.known(1, "the divisor"))
 
 
 def compute(node: OnnxNode) -> Tensor:
@@ -60,7 +60,7 @@ def compute(node: OnnxNode) -> Tensor:
         if node.op in FILLING and any(map(is_dynamic, arrays[-1].flat)):
             return _filled(node)
         if node.op == "Range" and any(a.dtype.kind == "O" for a in arrays):
-            return _open_range(node, *arrays)
+            return _dynamic_range(node, *arrays)
         with np.errstate(all="ignore"):
             result = COMPUTED[node.op](node, *arrays)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
@@ -139,7 +139,7 @@ def _range(node: OnnxNode, start: Any, limit: Any, delta: Any) -> NDArray[Any]:
     return np.asarray(first + np.arange(count) * step).astype(start.dtype)
 
 
-def _open_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
+def _dynamic_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
     """Return a range of dynamic length or numbers."""
     node.ignore("stash_type")
     start, limit, delta = (as_fraction(a.item()) for a in arrays)

@@ -74,7 +74,7 @@ def _cast(node: OnnxNode, to: int) -> Item:
 def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
     dtype = numpy_type(to)
     if x.array.dtype.kind == "O" and dtype is not None:
-        return Known(node.layer, _open_array(x.array, np.dtype(dtype)))
+        return Known(node.layer, _dynamic_array(x.array, np.dtype(dtype)))
     if dtype is None or dtype == x.array.dtype:
         return x
     node.budget.take(x.array.size)
@@ -82,7 +82,7 @@ def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
         return Known(node.layer, x.array.astype(dtype))
 
 
-def _open_array(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _dynamic_array(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Cast sizes, or fractions of them, of which some are dynamic."""
     if not any(isinstance(x, SymbolicFraction) or is_dynamic(x) for x in array.flat):
         return array.astype(np.int64).astype(dtype)

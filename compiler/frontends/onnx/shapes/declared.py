@@ -50,7 +50,7 @@ class DeclaredShapes:
     _inputs: dict[str, Shape] = field(default_factory=dict)
     _chosen: bool = False
     _replaced: bool = False
-    _open_batch: bool = False
+    _undeclared_batch: bool = False
     _stale: dict[str, str] = field(default_factory=dict)
 
     def add_input(self, name: str, declared: Sequence[int | None], shape: Shape) -> None:
@@ -63,7 +63,7 @@ class DeclaredShapes:
         """
         self._inputs[name] = shape
         own = [1 if axis == 0 and s is None else s for axis, s in enumerate(declared)]
-        self._open_batch |= own != list(declared)
+        self._undeclared_batch |= own != list(declared)
         dynamic = self.request.dynamic is not None
         self._chosen |= dynamic or bool(self.request.sizes) or own != list(shape)
         self._replaced |= not dynamic and bool(_contradicting(declared, shape))
@@ -84,7 +84,7 @@ class DeclaredShapes:
                 self._stale[name] = said
             return
         confirmed = self._inference_gives(name, declared, shape)
-        of_batch = self._open_batch and (confirmed or _contradicting(declared, shape) == [0])
+        of_batch = self._undeclared_batch and (confirmed or _contradicting(declared, shape) == [0])
         if of_batch or (confirmed and not output):
             self._stale[name] = said
             return

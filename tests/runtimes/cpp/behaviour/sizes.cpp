@@ -1,4 +1,4 @@
-// Builds that leave their sizes open, resized.
+// Builds of dynamic sizes, resized.
 
 #include "promises.hpp"
 
