@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Members = Sequence[Mapping[str, Any]]
 
+COLOR_BUFFERS = {8: "none", 16: "half_float", 32: "float"}  # extensions, by bits of a component
+
 
 def requirements(
     graph: Graph,
@@ -40,17 +42,13 @@ def requirements(
     Raises:
         DynamicDimensionError: for a size that no runtime can work out.
     """
-    written = {
-        p.node.result.type.layout.format for p in passes if p.node.result.type.layout is not None
-    }
-    floats = {f for f in written if f.endswith("f")}
-    color = "float" if any(f.endswith("32f") for f in floats) else "half_float"
+    bits = max((p.node.result.type.component_bits for p in passes), default=8)
     external = any(i.port.external for i in graph.inputs)
     halves = target.wgsl == "f16" and any(p.program.precision == "mediump" for p in passes)
     wgsl = {"wgsl": "f16" if halves else "core"}
     return {
         **(wgsl if target.wgsl else {"glsl": target.glsl}),
-        "color_buffer": color if floats else "none",
+        "color_buffer": COLOR_BUFFERS[bits],
         **({"extensions": [EXTERNAL]} if external else {}),
         "limits": _limits(passes, textures, buffers, extents, target.wgsl is not None),
     }

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InternalError
 from ..ir.dimensions import at_layer, environment_of
 from ..ir.graph import Constant, Input
-from ..ir.types import LANES, TensorType
+from ..ir.types import FORMATS, LANES, TensorType
 from ..passes.placement.aliases import aliases_of
 from ..passes.placement.kinds import precision
 from .barriers import barriers
@@ -27,7 +27,7 @@ from .requirements import requirements
 from .shader.builder import weight_texture_width
 from .shader_files import print_shaders
 from .sizes import expression
-from .texels import components, pack, tensor_bytes, texel_bytes
+from .texels import components, pack, tensor_bytes
 from .weights import WeightFile
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class _Assembly:
         read += sum(s.nbytes for s in sources if isinstance(s, Blob))
         read += sum(b.blob.nbytes for b in p.blocks)
         width, height, _ = result.type.extent
-        written = width * height * len(p.layers) * texel_bytes(result.type.layout.format)
+        written = width * height * len(p.layers) * FORMATS[result.type.layout.format].bytes
         if isinstance(p, ComputePass):
             own: dict[str, Any] = {
                 "stage": "compute",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.types import INT8_ZERO, TensorType
+from ..ir.types import FORMATS, INT8_ZERO, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,24 +16,19 @@ if TYPE_CHECKING:
 PIECE = 1 << 20  # elements that are rearranged at a time
 
 
-def texel_bytes(texel: TextureFormat) -> int:
-    """Bytes of one texel of a format."""
-    channels, bits = re.fullmatch(r"([rgba]+)(\d+)f?", texel).groups()  # type: ignore[union-attr]
-    return len(channels) * int(bits) // 8
-
-
 def tensor_bytes(t: TensorType) -> int:
     """Bytes of a placed tensor's texture."""
     assert t.layout is not None
     width, height, layers = t.extent
-    return width * height * layers * texel_bytes(t.layout.format)
+    return width * height * layers * FORMATS[t.layout.format].bytes
 
 
 def components(numbers: np.ndarray, texel: TextureFormat) -> np.ndarray:
     """Return numbers as the components of texels of a format."""
-    if texel.endswith("8"):
+    bits = FORMATS[texel].bits
+    if bits == 8:
         return (numbers + INT8_ZERO).astype(np.uint8)
-    return numbers.astype(np.float32 if texel.endswith("32f") else np.float16, copy=False)
+    return numbers.astype(np.float32 if bits == 32 else np.float16, copy=False)
 
 
 def pack(data: np.ndarray, t: TensorType) -> Iterator[np.ndarray]:

@@ -135,10 +135,9 @@ def _other_model(
 
 def _rounding(build: Build) -> dict[str, Any]:
     """Return the options that say how a build rounds, by the formats of its textures."""
-    halves = {t.data is not None for t in build.textures.values() if t.format.endswith("16f")}
-    bytes_ = any(t.data is not None and t.format == "rgba8" for t in build.textures.values())
-    weights = "int8" if bytes_ else "float16" if True in halves else "float32"
-    return {"precision": "mediump" if False in halves else "highp", "weight_format": weights}
+    bits = {(t.data is not None, t.bits) for t in build.textures.values()}
+    weights = "int8" if (True, 8) in bits else "float16" if (True, 16) in bits else "float32"
+    return {"precision": "mediump" if (False, 16) in bits else "highp", "weight_format": weights}
 
 
 def _check_ports(build: Build, graph: Graph, folder: Path) -> None:

@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..backends.devices import DEVICES, DRAWN, device, family_of
 from ..backends.devices.families import FAMILIES, FITTED
 from ..backends.devices.gpus import GPUS, RENDER_TARGET_BYTES, Gpu
-from ..backends.texels import texel_bytes
 from ..backends.user_shader.frame import EXPLICIT
 from ..errors import ShadergenError
-from ..ir.types import LANES
+from ..ir.types import FORMATS, LANES
 from ..passes.placement.costs import with_pairs
 from ..passes.placement.kernels import Work
 from ..passes.predict_cost import instruction_time
@@ -320,4 +319,4 @@ def _work(p: Mapping[str, Any], constants: int, textures: Mapping[str, Any], cos
 
 
 def _texel(texture: Mapping[str, Any]) -> int:
-    return texel_bytes(texture["format"])
+    return FORMATS[texture["format"]].bytes

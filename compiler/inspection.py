@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
-from ..ir.types import LANES
+from ..ir.types import FORMATS, LANES
 from ..records import dataclass, replace
 from ..runtime_glue.python.loading import check_schedule
 from . import compilation, driver
@@ -241,5 +240,5 @@ def inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
 
 def texture_bytes(t: Mapping[str, Any]) -> int:
     """Return the bytes of a texture of a schedule, at fixed sizes."""
-    size = texel_bytes(t["format"])
+    size = FORMATS[t["format"]].bytes
     return int(t["width"]) * int(t["height"]) * int(t["layers"]) * size

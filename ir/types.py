@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from math import prod
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -49,7 +49,31 @@ TextureKind = Literal["2d", "array", "external", "stacked"]
 TextureFormat = Literal[
     "r8", "rg8", "rgba8", "r16f", "rg16f", "rgba16f", "r32f", "rg32f", "rgba32f"
 ]
-TEXTURE_FORMATS: tuple[str, ...] = get_args(TextureFormat)
+
+
+class TexelFormat(NamedTuple):
+    """The components of a texel and the bits of each: 8 for 0 to 1, else a float's."""
+
+    components: int
+    bits: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one texel."""
+        return self.components * self.bits // 8
+
+
+FORMATS: dict[TextureFormat, TexelFormat] = {
+    "r8": TexelFormat(1, 8),
+    "rg8": TexelFormat(2, 8),
+    "rgba8": TexelFormat(4, 8),
+    "r16f": TexelFormat(1, 16),
+    "rg16f": TexelFormat(2, 16),
+    "rgba16f": TexelFormat(4, 16),
+    "r32f": TexelFormat(1, 32),
+    "rg32f": TexelFormat(2, 32),
+    "rgba32f": TexelFormat(4, 32),
+}
 # What OpenGL ES 3.1 has images of; shaders have the same names for them.
 IMAGE_FORMATS = ("rgba32f", "rgba16f", "r32f", "rgba8")
 
@@ -173,9 +197,15 @@ class TensorType:
 
     @property
     def channels_per_texel(self) -> int:
-        """Components a texel has: 1 or 2 for thin tensors, else 4."""
-        wide = self.layout is not None and self.layout.format.startswith("rgba")
-        return self.channels if self.channels <= 2 and not wide else LANES
+        """Components of a texel: as its format has; before it is placed, as few as hold it."""
+        if self.layout is not None:
+            return FORMATS[self.layout.format].components
+        return self.channels if self.channels <= 2 else LANES
+
+    @property
+    def component_bits(self) -> int:
+        """Bits of a component of its texels: 8, 16 or 32; 0 before the tensor is placed."""
+        return 0 if self.layout is None else FORMATS[self.layout.format].bits
 
     def of(self, shape: tuple[int, ...]) -> TensorType:
         """Return the type of a tensor of another shape and the same element type."""
@@ -234,9 +264,6 @@ def fits_int8(data: np.ndarray) -> bool:
     return bool((np.abs(data) <= INT8_MAX).all()) and bool((data == np.round(data)).all())
 
 
-def format_for(channels_per_texel: int, storage: Literal["8", "16f", "32f"]) -> TextureFormat:
-    """Return the texture format with that many components of that storage: 1, "16f" -> r16f."""
-    name = {1: "r", 2: "rg", 4: "rgba"}[channels_per_texel] + storage
-    if name not in TEXTURE_FORMATS:
-        raise ValueError(name)
-    return name  # type: ignore[return-value]
+def format_for(components: int, bits: int) -> TextureFormat:
+    """Return the texture format with so many components of so many bits: 1, 16 -> r16f."""
+    return next(name for name, texel in FORMATS.items() if texel == (components, bits))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from ..errors import ShadergenError
 from .graph import Constant, Input, Result, Value, infer
 from .ops import OPS
-from .types import TEXTURE_FORMATS, TensorType, TextureKind
+from .types import FORMATS, TensorType, TextureKind
 
 if TYPE_CHECKING:
     from .graph import Graph, Node
@@ -99,7 +99,7 @@ def _check_value(value: Value, inputs: set[Input], user: str) -> None:
 def _check_type(t: TensorType, name: str) -> None:
     _hold(all(s >= 1 for s in t.shape), f"a tensor of shape {list(t.shape)} is empty", name)
     if t.layout is not None:
-        legal = t.layout.kind in get_args(TextureKind) and t.layout.format in TEXTURE_FORMATS
+        legal = t.layout.kind in get_args(TextureKind) and t.layout.format in FORMATS
         _hold(legal, f"illegal layout {t.layout}", name)
 
 

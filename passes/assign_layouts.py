@@ -13,7 +13,7 @@ row-packed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -168,7 +168,7 @@ def _exact(graph: Graph, target: Target) -> set[Value]:
 
 def _in_half(value: Value) -> bool:
     """Whether a placed tensor lies in a texture of 16-bit floats."""
-    return value.type.layout is not None and value.type.layout.format.endswith("16f")
+    return value.type.component_bits == 16
 
 
 def _read_in_half(graph: Graph) -> set[Value]:
@@ -237,8 +237,7 @@ def _place(
             )
     small = t.dtype in ("float32", "bool", "int8", "uint8")
     # 16 bits hold whole numbers to 2048
-    storage: Literal["8", "16f", "32f"] = "8" if eight_bit else "16f" if half and small else "32f"
-    texel = format_for(t.channels_per_texel, storage)
+    texel = format_for(t.channels_per_texel, 8 if eight_bit else 16 if half and small else 32)
     placed = t.placed(Layout("array", texel, folded))
     chosen = target.textures in ("auto", "stacked")
     if target.textures == "2d" or (chosen and visible and placed.layers == 1):

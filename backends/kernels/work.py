@@ -220,7 +220,7 @@ def _work(node: Node, family: Family, found: Counts, pixels: int = 1) -> Work:
         accumulators=found.accumulators,
         alive=found.alive,
         stores=found.stores * times,
-        halves=not t.layout.format.endswith("32f"),
+        halves=t.component_bits < 32,
         mediump=precision(node) == "mediump",
         targets=targets,
         programs=programs_of(node, passes) if storage == "constants" else 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.graph import Constant
-from ...ir.types import INT8_ZERO
+from ...ir.types import FORMATS, INT8_ZERO
 from ...records import dataclass
 from .constructors import construct, integer, ivec2, vec2, vec4
 from .expressions import Lanes, Texel, Uniform, Variable, known
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...ir.graph import Value
+    from ...ir.types import TextureFormat
     from ...passes.placement.target import Target
     from .expressions import Expression, Int
     from .program import TextureBinding
@@ -152,6 +153,6 @@ def from_external(name: str, binding: TextureBinding, width: Int, height: Int) -
     return Function(f"fetch_{name}", (p,), VEC4, body.statements)
 
 
-def whole(texel: Expression, texel_format: str) -> Expression:
+def whole(texel: Expression, texel_format: TextureFormat) -> Expression:
     """Return the whole numbers (``ir.types.fits_int8``) of 8-bit weights; others as they are."""
-    return texel * 255.0 - float(INT8_ZERO) if texel_format.endswith("8") else texel
+    return texel * 255.0 - float(INT8_ZERO) if FORMATS[texel_format].bits == 8 else texel

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...ir.types import FORMATS
 from ...runtime_glue.python.sizes import resolve
-from ..texels import texel_bytes
 from .expressible import check_ports
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def frame_of(
         ]
         read = sum(_bytes(textures[name]) for name in {r["texture"] for r in reads})
         width, height = (textures[entry["writes"][0]["texture"]][s] for s in ("width", "height"))
-        written = width * height * len(entry["writes"]) * texel_bytes(STORED)
+        written = width * height * len(entry["writes"]) * FORMATS[STORED].bytes
         entry |= {"reads": reads, "bytes": {"read": read, "written": written}}
     inputs = [ports.picture, ports.luma] if ports.luma else [ports.picture]
     copies = [_copy(name, textures[name]) for name in inputs]
@@ -75,7 +75,7 @@ def _stored(texture: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bytes(texture: Mapping[str, Any]) -> int:
-    size = texel_bytes(texture["format"])
+    size = FORMATS[texture["format"]].bytes
     return int(texture["width"] * texture["height"] * texture["layers"] * size)
 
 

@@ -37,8 +37,7 @@ class Recorder(Machine):
     def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
         array = np.asarray(array)
         if self.rounded and array.dtype.kind == "f":
-            layout = value.type.layout
-            half = layout is not None and layout.format.endswith("16f")
+            half = value.type.component_bits == 16
             with np.errstate(over="ignore"):
                 array = array.astype(np.float16 if half else np.float32).astype(np.float64)
         if value in self.wanted:

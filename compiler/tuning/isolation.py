@@ -80,8 +80,7 @@ def _visible(t: TensorType) -> TensorType:
 
 def _port(t: TensorType) -> Port:
     plain = Port.plain(t.rank)
-    eight = t.layout is not None and t.layout.format in ("r8", "rg8", "rgba8")
-    return replace(plain, encoding="unorm8") if eight else plain
+    return replace(plain, encoding="unorm8") if t.component_bits == 8 else plain
 
 
 def build_of(graph: Graph, target: Target) -> Build:

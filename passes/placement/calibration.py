@@ -308,8 +308,7 @@ class Halves(_Apart):
         self._terms = 1
 
     def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
-        layout = value.type.layout
-        halves = layout is not None and layout.format.endswith("16f")
+        halves = value.type.component_bits == 16
         if self._stores_halves and isinstance(value, Result) and value.type.dtype == "float32":
             halves = True
         return self._rounded(array) if halves else array

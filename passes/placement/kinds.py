@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ...ir.dimensions import is_dynamic, is_one, same_shape, with_hints
 from ...ir.expr import variables
@@ -76,12 +76,11 @@ def cuts_planes(node: Node) -> bool:
 def before_store(node: Node) -> Node:
     """Return the node without its scatter epilogue: what its invocations compute."""
     p = parts(node)
-    layout = node.result.type.layout
-    if not p.store or layout is None:
+    if not p.store or node.result.type.layout is None:
         return node
     inner = assemble(replace(p, store=()), node.layers, node.choice)
-    storage: Literal["16f", "32f"] = "32f" if layout.format.endswith("32f") else "16f"
-    placed = inner.result.type.placed(Layout("array", format_for(LANES, storage)))
+    bits = max(node.result.type.component_bits, 16)
+    placed = inner.result.type.placed(Layout("array", format_for(LANES, bits)))
     return replace(inner, types=(placed,))
 
 
@@ -143,8 +142,7 @@ def precision(node: Node) -> Precision:
     if node.choice.precision != "mediump" or computes_in_full(node):
         return "highp"
     tensors = (node.result, *tensor_operands(node))
-    wide = (v.type.layout is not None and v.type.layout.format.endswith("32f") for v in tensors)
-    return "highp" if any(wide) else "mediump"
+    return "highp" if any(v.type.component_bits == 32 for v in tensors) else "mediump"
 
 
 def index_values(graph: Graph) -> set[Value]:

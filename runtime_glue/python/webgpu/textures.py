@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from ..schedule import Port, Texture
 
-_TYPES = {"8": "unorm", "16f": "float", "32f": "float"}
 _ROW_ALIGNMENT = 256  # bytes of a row of texels in a buffer
 _COPY_SRC = 1  # of GPUTextureUsage
 _USES = ("TEXTURE_BINDING", "COPY_DST", "COPY_SRC", "RENDER_ATTACHMENT")
@@ -23,9 +22,8 @@ _USES = ("TEXTURE_BINDING", "COPY_DST", "COPY_SRC", "RENDER_ATTACHMENT")
 
 def format_of(texture: Texture) -> str:
     """Return WebGPU's name of a texture's format: "rgba16float" of "rgba16f"."""
-    components = texture.format.rstrip("0123456789f")
-    bits = texture.format.removeprefix(components)
-    return f"{components}{bits.rstrip('f')}{_TYPES[bits]}"
+    kind = "unorm" if texture.bits == 8 else "float"
+    return f"{'rgba'[: texture.components]}{texture.bits}{kind}"
 
 
 def make_texture(wgpu: Any, device: Any, texture: Texture, layers: int) -> Any:

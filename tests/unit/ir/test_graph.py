@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,9 +25,17 @@ from shadergen.ir.graph import (
 )
 from shadergen.ir.ops import OPS, Op, Pointwise
 from shadergen.ir.reference import evaluate_graph
-from shadergen.ir.types import Layout, TensorType, broadcast, format_for
+from shadergen.ir.types import (
+    FORMATS,
+    Layout,
+    TensorType,
+    TextureFormat,
+    broadcast,
+    format_for,
+)
 from shadergen.ir.verifier import verify
 from shadergen.passes.placement.naming import unique_names
+from shadergen.runtime_glue.python import pixels
 
 # --- types ----------------------------------------------------------------------------------------
 
@@ -60,8 +70,20 @@ def test_rows_pack_the_last_axis_and_fold():
     assert TensorType((2, 3, 5, 4), layout=Layout("array", "rgba32f", (4, 2))).lane_axis == 3
 
 
-def test_formats_are_named_by_components_and_storage():
-    assert format_for(2, "16f") == "rg16f"
+def test_formats_have_the_components_and_bits_of_their_names():
+    assert format_for(2, 16) == "rg16f"
+    assert get_args(TextureFormat) == tuple(FORMATS)
+    for name, texel in FORMATS.items():
+        suffix = "" if texel.bits == 8 else "f"
+        assert name == f"{'rgba'[: texel.components]}{texel.bits}{suffix}"
+        t = TensorType((1, 1, 5, 6), layout=Layout("array", name))
+        assert (t.channels_per_texel, t.component_bits) == texel
+    assert TensorType((1, 1, 5, 6)).component_bits == 0
+
+
+def test_runtimes_know_the_same_formats():
+    found = {name: (f.components, f.bytes) for name, f in pixels.FORMATS.items()}
+    assert found == {name: (f.components, f.bytes) for name, f in FORMATS.items()}
 
 
 def test_constants_are_float32_or_a_known_integer_type():
