@@ -18,8 +18,9 @@ WEIGHTS = "weights.bin"
 class BuildFiles:
     """A whole build in memory: the schedule as plain data, and the files beside it.
 
-    ``passes`` are what the schedule's passes were written from, in the same order. ``variants`` are
-    builds for other devices in the same folder, by the files of their schedules.
+    ``passes`` are what the schedule's passes were written from, in the same order, and ``tensors``
+    the schedule's names of what each writes. ``variants`` are builds for other devices in the same
+    folder, by the files of their schedules.
     """
 
     schedule: dict[str, Any]
@@ -28,6 +29,7 @@ class BuildFiles:
     weights_path: str = WEIGHTS
     variants: dict[str, BuildFiles] = field(default_factory=dict)
     passes: tuple[GpuPass, ...] = field(default=(), compare=False, repr=False)
+    tensors: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def all_shaders(self) -> dict[str, str]:
         """Return the shaders of this build and its variants, by path."""

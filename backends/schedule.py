@@ -55,11 +55,6 @@ def label(name: str) -> str:
     return f"{fit}#{digest[:8]}"
 
 
-def tensor_of(name: str) -> str:
-    """Return the tensor of a GPU pass: a pass that writes some of its layers is ``conv[0:2]``."""
-    return re.sub(r"\[\d+:\d+(,\d+:\d+)*\]$", "", name)
-
-
 def _ranges(layers: Sequence[int]) -> str:
     """Return ranges of ascending layers as Python writes slices: ``0:2,16:18``."""
     starts = [k for k in layers if k - 1 not in layers]
@@ -176,8 +171,9 @@ class _Assembly:
         }
         if environment is not None:
             sizes.update(sizes_member(environment))
+        tensors = tuple(self.names[p.node.result] for p in self.passes)
         passes = tuple(self.passes)
-        return BuildFiles(data, self.shaders.sources, self.weights, passes=passes)
+        return BuildFiles(data, self.shaders.sources, self.weights, passes=passes, tensors=tensors)
 
     def _range(self, i: Input) -> list[float] | None:
         """Return the range that the choice of precisions relies on."""
@@ -355,7 +351,7 @@ def _packing(t: TensorType) -> dict[str, Any]:
 
 def _port(name: str, texture: str, t: TensorType, port: Port) -> dict[str, Any]:
     shape = list(t.shape)
-    if port.encoding.startswith("y2rg"):
+    if port.is_signed:
         shape[1] = 1
     return {
         "name": label(name),

@@ -7,11 +7,11 @@ they write tensors of the same name.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..backends.devices.gpus import GPUS
 from ..backends.dialects.language import without_comments
-from ..backends.schedule import tensor_of
 from ..errors import ShadergenError
 from ..records import dataclass
 from ..runtime_glue.python.files import read_shader
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IGNORED = ("generator", "sha256", "version")  # members that say who wrote a schedule, and how
+PART = re.compile(r"\[\d+:\d+(,\d+:\d+)*\]$")  # of the name of a pass that writes some layers
 OF_STEPS = ("passes", "textures", "buffers")  # members that the changes of steps stand for
 
 
@@ -198,7 +199,7 @@ def _steps(data: Mapping[str, Any], shaders: Mapping[str, str]) -> dict[str, Ste
     textures = {t["name"]: t for t in data["textures"]}
     writing: dict[str, list[Any]] = {}
     for p in data["passes"]:
-        writing.setdefault(tensor_of(p["name"]), []).append(p)
+        writing.setdefault(tensor_of(p, textures), []).append(p)
     found = {}
     for name, passes in writing.items():
         paths = tuple(dict.fromkeys(p["shader"] for p in passes))
@@ -217,6 +218,16 @@ def _steps(data: Mapping[str, Any], shaders: Mapping[str, str]) -> dict[str, Ste
             tuple(without_comments(shaders[path]) for path in paths),
         )
     return found
+
+
+def tensor_of(p: Mapping[str, Any], textures: Mapping[str, Any]) -> str:
+    """Return the tensor that a GPU pass writes.
+
+    The schedule has its name only as the pass's: "conv", or "conv[0:2]" for some of the layers.
+    """
+    if len(p["writes"]) == textures[p["writes"][0]["texture"]]["layers"]:
+        return str(p["name"])
+    return PART.sub("", p["name"])
 
 
 def changes_of(

@@ -56,6 +56,11 @@ class Port:
     encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     external: bool = False
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether red and green hold the positive and the negative part of one channel."""
+        return self.encoding in ("y2rg", "y2rg_half")
+
     @staticmethod
     def plain(rank: int) -> Port:
         return Port(tuple(range(rank)))

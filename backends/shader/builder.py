@@ -81,14 +81,14 @@ class ShaderBuilder(Declarations):
         at = body.let("at", self._position(row))
         return [self._weight_at(offset(at, n, 0)) for n in range(LANES)]
 
-    def _define_weights(self, weights: Blob, storage: WeightStorage) -> None:
+    def _define_weights(self, name: str, weights: Blob, storage: WeightStorage) -> None:
         tail = self._tail  # a local: the blob's function must not keep this builder alive
         if weights.format == "rgba16f" and self.precision == "highp":
             fit = all(rows.fit_half for rows in tail)
             weights = replace(weights, format="rgba16f" if fit else "rgba32f")
         if tail and self._has_vectors:
-            name = weights.name.removesuffix("weights") + "vectors"
-            vectors = Blob(name, self._tail_count, partial(rows_at, tail), first=weights.first)
+            rows_of_pass = partial(rows_at, tail)
+            vectors = Blob(f"{name}.vectors", self._tail_count, rows_of_pass, first=weights.first)
             at, read = self._declare_rows("vectors", vectors)
             body = Body()
             body.give(read(at))
@@ -255,7 +255,7 @@ class ShaderBuilder(Declarations):
         """Return the finished program.
 
         Args:
-            name: the node's name, for messages and the name of the parameters' block.
+            name: the node's name, for messages and the names of parameters.
             header: comment lines at the top.
             main: the statements of an invocation.
             uniforms: names of int uniforms other than sizes.
@@ -265,7 +265,7 @@ class ShaderBuilder(Declarations):
             ShadergenError: SG0402 if the device has too few texture units or too small blocks.
         """
         if self._weights is not None:
-            self._define_weights(*self._weights)
+            self._define_weights(name, *self._weights)
         if self._rows:
             rows = np.concatenate(self._rows)
             self._parameters.count = len(rows)

@@ -50,6 +50,7 @@ class Declarations:
         self.textures: list[TextureBinding] = []
         self.sizes: dict[str, int] = {}
         self.names = Namer()
+        self._extents = 0  # uniforms that are named by their number
         self._tensors: dict[tuple[Value, int | None], TensorTexture] = {}
 
     def texture(self, value: Value, role: str, batch: int | None = None) -> TensorTexture:
@@ -189,5 +190,5 @@ class Declarations:
         for name, size_of_name in self.sizes.items():
             if is_dynamic(size_of_name) and statically_equal(size_of_name, cast("int", size)):
                 return Uniform(f"u_{name}")
-        count = sum(name.startswith("size_") for name in self.sizes)
-        return self.size(f"size_{count}", cast("int", size))
+        self._extents += 1
+        return self.size(f"size_{self._extents - 1}", cast("int", size))

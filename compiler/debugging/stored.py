@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backends.schedule import label, tensor_of
+from ...backends.schedule import label
 from ...ir.dimensions import with_hints
 from ...ir.types import LANES
 from ...passes.placement.kinds import at_default
@@ -67,16 +67,15 @@ class Stored:
 
 def stored_tensors(compiled: Compilation) -> tuple[Stored, ...]:
     """Return the tensors that a build stores, in the order in which its passes write them."""
-    entries = compiled.files.schedule["passes"]
-    numbered = enumerate(zip(compiled.files.passes, entries, strict=True))
+    files = compiled.files
+    written = zip(files.passes, files.tensors, files.schedule["passes"], strict=True)
     found = []
-    for node, group in groupby(numbered, key=lambda item: item[1][0].node):
+    for node, group in groupby(enumerate(written), key=lambda item: item[1][0].node):
         members = list(group)
-        _, (gpu_pass, entry) = members[0]
-        whole = len(gpu_pass.layers) == node.result.type.layers
+        _, (_, tensor, entry) = members[0]
         found.append(
             Stored(
-                entry["name"] if whole else tensor_of(entry["name"]),
+                tensor,
                 node.result,
                 entry["writes"][0]["texture"],
                 node.result.type.first_layer,

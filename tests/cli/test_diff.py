@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support import ESPCN
 
-from shadergen.backends.schedule import tensor_of
 from shadergen.compiler import driver
-from shadergen.compiler.build_diff import diff_builds
+from shadergen.compiler.build_diff import diff_builds, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,10 +121,24 @@ def test_layers_with_an_index_in_their_names_are_steps_of_their_own(build, copy)
             p["name"] = f"a[{k}]"
     added = [c.step.name for c in diff_builds(build, copy).changes if c.kind == "added"]
     assert added == ["a[0]", "a[1]"]
-    assert tensor_of("a[0:1,16:17]") == "a"
-    assert [tensor_of(n) for n in ("a[0:2]", "a[10:12]", "a[0]", "a:0]", "a[0:2]b", "[0:2")] == [
-        *("a", "a", "a[0]", "a:0]", "a[0:2]b", "[0:2")
-    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "tensor"),
+    [
+        ("a[0:2]", 2, "a"),
+        ("a[10:12]", 2, "a"),
+        ("a[0:1,16:17]", 2, "a"),
+        ("a[0]", 1, "a[0]"),
+        ("a:0]", 1, "a:0]"),
+        ("a[0:2]b", 2, "a[0:2]b"),
+        ("[0:2", 2, "[0:2"),
+        ("a[0:20]", 20, "a[0:20]"),  # the model's own name: the pass writes all layers
+    ],
+)
+def test_a_pass_that_writes_some_layers_belongs_to_their_tensor(name, layers, tensor):
+    writes = [{"texture": "t", "layer": k} for k in range(layers)]
+    assert tensor_of({"name": name, "writes": writes}, {"t": {"layers": 20}}) == tensor
 
 
 def test_any_other_member_of_the_schedule_is_named(shadergen, build, copy):

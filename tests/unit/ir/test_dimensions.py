@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from support.dimensions import DEFAULTS, holds, keeps_to, new, value
 
 from shadergen.backends.constraints import sizes_member
+from shadergen.backends.devices import DEVICES
 from shadergen.backends.shader.constructors import integer
-from shadergen.backends.shader.expressions import Variable
+from shadergen.backends.shader.declarations import Declarations
+from shadergen.backends.shader.expressions import Uniform, Variable
 from shadergen.backends.shader.types import INT
 from shadergen.errors import ShadergenError
 from shadergen.ir.dimensions import (
@@ -35,6 +37,7 @@ from shadergen.ir.dimensions.polynomial import Operation, Polynomial, Symbol
 from shadergen.ir.expr import Call, literal
 from shadergen.ir.ops import Pointwise, Slice
 from shadergen.ir.types import TensorType
+from shadergen.passes.placement.target import Target
 
 # arithmetic
 
@@ -289,7 +292,18 @@ def test_a_shader_program_with_a_dynamic_dimension_in_it_is_refused() -> None:
         integer(h)
 
 
-def test_an_open_size_is_found_wherever_it_is() -> None:
+def test_uniforms_of_dynamic_dimensions_are_numbered_apart_from_named_sizes() -> None:
+    _, h, w = new()
+    shader = Declarations(Target(DEVICES["gles31-min"].limits), "highp", "compute")
+    shader.size("size_of_a_table", 3)
+    assert [shader.number(size) for size in (h, w, h)] == [
+        Uniform("u_size_0"),
+        Uniform("u_size_1"),
+        Uniform("u_size_0"),
+    ]
+
+
+def test_a_dynamic_dimension_is_found_wherever_it_is() -> None:
     _, height, _ = new()
     shared: Any = literal(2.0)
     for _ in range(100):  # as often as no one could count
