@@ -11,29 +11,44 @@ if TYPE_CHECKING:
     from ..passes.placement.target import Target
 
 
+class TextureUnitError(ShadergenError):
+    """A layer's shader reads more textures than the device has units; SG0402."""
+
+    def __init__(self, layer: str, units: int, most: int) -> None:
+        self.layer, self.units = layer, units
+        super().__init__(
+            "SG0402",
+            f"'{layer}' needs {units} texture units",
+            where=f"layer {layer}",
+            why=f"the device profile allows {most}",
+            help="use --textures array, which needs one unit for each tensor",
+        )
+
+
 def check_units(units: int, stage: Stage, target: Target, name: str) -> None:
     """Refuse a shader that reads more textures than the device has units.
 
     Raises:
-        ShadergenError: SG0402.
+        TextureUnitError: SG0402.
     """
     limits = target.limits
     most = limits.compute_texture_units if stage == "compute" else limits.texture_units
-    tip = "use --textures array, which needs one unit for each tensor"
-    check_limit("texture units", units, most, name, tip)
+    if units > most:
+        raise TextureUnitError(name, units, most)
 
 
-def check_limit(what: str, number: int, most: int, name: str, help: str = "") -> None:
-    """Refuse what exceeds a limit of the device.
+def check_parameters(size: int, target: Target, name: str) -> None:
+    """Refuse a shader whose parameters exceed a uniform block; ``size`` is in bytes.
 
     Raises:
         ShadergenError: SG0402.
     """
-    if number > most:
+    most = target.limits.uniform_block_size
+    if size > most:
         raise ShadergenError(
             "SG0402",
-            f"'{name}' needs {number} {what}",
+            f"'{name}' needs {size} bytes of parameters",
             where=f"layer {name}",
             why=f"the device profile allows {most}",
-            help=help or "choose a device profile with larger limits (--device)",
+            help="choose a device profile with larger limits (--device)",
         )

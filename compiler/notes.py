@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import few
 from ..ir.types import MAP_RANK
+from ..passes.assign_layouts import STEP as ASSIGN_LAYOUTS
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
 from ..passes.choose_precision import STEP as CHOOSE_PRECISION
 from ..passes.choose_precision import UNPROVEN
@@ -80,7 +81,7 @@ def _calibration_notes(graph: Graph, context: Context) -> Iterable[str]:
 
 def _packing_notes(graph: Graph, decisions: Iterable[Decision]) -> Iterable[str]:
     """Return a line for each map that the application meets in rows and not in planes."""
-    why = {d.subject: d.why for d in decisions if d.step == "assign layouts"}
+    why = {d.subject: d.why for d in decisions if d.step == ASSIGN_LAYOUTS}
     seen: list[tuple[str, Value]] = [(f"input {i.name}", i) for i in graph.inputs]
     seen += [(f"output {o.name}", o.value) for o in graph.outputs]
     return [

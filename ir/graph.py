@@ -141,13 +141,17 @@ class Choice:
         return self.weights not in (None, "constants")
 
     def __str__(self) -> str:
+        return self.text(str(self.stage))
+
+    def text(self, stage: str) -> str:
+        """Return the choice as text, with ``stage`` in place of its own."""
         pixels = "" if self.block == (1, 1) else f"{self.block[1]}x{self.block[0]} pixels of "
         planes = f"{self.planes} plane{'s' * (self.planes != 1)}"
         weights = f", weights in {self.weights}" if self.weights else ""
         in_rows = self.block == (self.winograd, 1) and self.weights == "constants"
         rows = 1 if in_rows else self.winograd
         tiles = f", {rows}x{self.winograd} Winograd tiles" if self.winograd else ""
-        return f"{self.stage}, {pixels}{planes}{weights}{tiles}"
+        return f"{stage}, {pixels}{planes}{weights}{tiles}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .rule import Context
 
 FEW_ENTRIES = 4  # a draw for each is as fast as rows are
+STEP = "assign layouts"  # for --explain
 ROOM = 8  # times the side of a square is the width that a dynamic one is folded into
 
 
@@ -222,7 +223,7 @@ def _place(
     folded = None
     if t.in_planes and not fits:
         why = rows_since or _excess((width, height), layers, limits)
-        context.explain("assign layouts", name, "rows", why)
+        context.explain(STEP, name, "rows", why)
     if not fits:
         t = t.placed(Layout("array", "rgba32f", (1, 1)))  # from here on its lanes are the last axis
         folded = rows(t, limits)

@@ -142,7 +142,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             why += f"; {alike[0][1]} ({other}) is about as fast, but fewer layers share its shader"
         if choice.stage != "compute" and target.stage == "compute":
             why = context.kernels.why_not_compute(was)
-        context.explain(STEP, names[was], str(choice), why)
+        context.explain(STEP, names[was], str(choice), why, choice)
         if target.winograd in TILES_OF and not choice.winograd and type(parts(now).kernel) is Conv:
             why = context.kernels.why_not_winograd(was)
             context.explain(STEP, names[was], NOT_IN_TILES, why)

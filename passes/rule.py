@@ -30,12 +30,13 @@ MIN_ROUNDS = 50
 
 @dataclass(frozen=True)
 class Decision:
-    """One line of ``--explain``."""
+    """One line of ``--explain``; ``choice`` is the kernel that it is about, if it is about one."""
 
     step: str
     subject: str
     decision: str
     why: str = ""
+    choice: Choice | None = None
 
 
 @dataclass
@@ -66,9 +67,11 @@ class Context:
         """What is compiled for."""
         return self.kernels.target
 
-    def explain(self, step: str, subject: str, decision: str, why: str = "") -> None:
+    def explain(
+        self, step: str, subject: str, decision: str, why: str = "", choice: Choice | None = None
+    ) -> None:
         """Note a decision, once."""
-        self.decisions[Decision(step, subject, decision, why)] = None
+        self.decisions[Decision(step, subject, decision, why, choice)] = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.types import LANES
 from ...records import replace
-from ..device_limits import check_limit, check_units
+from ..device_limits import check_parameters, check_units
 from ..gpu import Blob, Block
 from .constructors import integer, ivec2, mat4, offset
 from .declarations import Declarations
@@ -272,8 +272,7 @@ class ShaderBuilder(Declarations):
             self.arrays.append(self._parameters)
             blob = Blob(f"{name}.parameters", len(rows), lambda _: [rows])
             self.blocks.append(Block("Parameters", "uniform", blob))
-            most = self.target.limits.uniform_block_size
-            check_limit("bytes of parameters", len(rows) * 16, most, name)
+            check_parameters(len(rows) * 16, self.target, name)
         program = Program(
             stage=self.stage,
             precision=self.precision,

@@ -23,6 +23,7 @@ from support import (
 )
 from support.kernel_programs import shaders
 
+from shadergen.backends.device_limits import TextureUnitError
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_function
 from shadergen.backends.dialects.printer import comment
@@ -229,6 +230,8 @@ def test_too_many_textures_for_the_units_are_refused():
     x = image(1, 80, 4, 4)
     y = conv(np.random.default_rng(0), x, 4, (1, 1), layer="wide")
     refused = refusal(lambda: compile_graph(graph_of(y, inputs=(x,)), textures="2d"))
+    assert isinstance(refused, TextureUnitError)
+    assert (refused.layer, refused.units) == ("wide", 20)
     assert (refused.code, refused.what) == ("SG0402", "'wide' needs 20 texture units")
     assert refused.why == "the device profile allows 16"
     assert "--textures array" in refused.help

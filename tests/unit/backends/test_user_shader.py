@@ -35,7 +35,8 @@ from shadergen.backends.user_shader.validation import validate_user_shader
 from shadergen.compiler.compilation import compile_graph, import_model
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
-from shadergen.compiler.user_shader import for_user_shader
+from shadergen.compiler.user_shader import for_user_shader, within_the_format
+from shadergen.errors import ShadergenError
 from shadergen.passes.kernel_ops import parts
 
 if TYPE_CHECKING:
@@ -566,6 +567,15 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     compile_model(path, tmp_path / "net.glsl", Options(package="mpv", stage="compute"))
     *_, last = parse((tmp_path / "net.glsl").read_text())
     assert len(last.binds) == channels // 16
+
+
+def test_refusals_of_other_limits_keep_their_reason():
+    def exceed() -> None:
+        with within_the_format("fragment", "fp16"):
+            raise ShadergenError("SG0402", "'a' needs 4 bytes of parameters", why="2 are allowed")
+
+    error = refusal(exceed)
+    assert (error.what, error.why) == ("'a' needs 4 bytes of parameters", "2 are allowed")
 
 
 @pytest.mark.parametrize("after", ["GlobalAveragePool", "GlobalMaxPool", "Sum"])

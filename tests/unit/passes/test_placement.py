@@ -378,7 +378,10 @@ def test_a_kernel_is_chosen_for_each_node_by_a_name_of_its_own():
     scores = apply(Softmax((2, 3)), X, layer="scores")
     graph = pipeline.optimise(graph_of(scores, inputs=(X,)), context)
     assert {n.name for n in graph.nodes} == {"scores"}
-    chosen = [d.subject for d in context.decisions if d.step == "choose kernels"]
+    decisions = [d for d in context.decisions if d.choice is not None]
+    assert [d.choice for d in decisions] == [n.choice for n in graph.nodes]
+    assert [d.decision for d in decisions] == [str(n.choice) for n in graph.nodes]
+    chosen = [d.subject for d in decisions]
     assert len(set(chosen)) == len(chosen) == len(graph.nodes) > 1
     assert all(subject.startswith("scores (") for subject in chosen)
 
