@@ -56,11 +56,6 @@ def pillow() -> Any:
     return need("PIL.Image", "pillow", "reading and writing pictures")
 
 
-def pillow_operations() -> Any:
-    """Return ``PIL.ImageOps``."""
-    return need("PIL.ImageOps", "pillow", "reading and writing pictures")
-
-
 def pillow_drawing() -> tuple[Any, Any]:
     """Return ``PIL.ImageDraw`` and ``PIL.ImageFont``."""
     purpose = "drawing pictures"

@@ -71,7 +71,6 @@ PLACEMENT = (
     store_halos,
     allocate_textures,
 )
-PIPELINE = (*MATHEMATICS, *PLACEMENT)
 OPTIONAL = (
     drop_identities,
     recognise_pixel_shuffle,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..shader.expressions import Conditional, Expression, Intrinsic, Texel
     from ..shader.program import Array, Function, Program, TextureBinding
-    from ..shader.statements import Statement, WriteImage, WriteTarget
+    from ..shader.statements import WriteImage, WriteTarget
     from ..shader.types import Type
 
 VECTORS = {"float": "vec", "int": "ivec", "uint": "uvec", "bool": "bvec"}
@@ -213,19 +213,9 @@ def print_vertex(version: int) -> str:
     return f"#version {version} es\n{FULLSCREEN}"
 
 
-def print_function(function: Function) -> str:
-    """Return a function."""
-    return GlslEs().function(function)
-
-
 def print_expression(e: Expression) -> str:
     """Return an expression."""
     return GlslEs().expression(e)
-
-
-def print_statements(statements: Sequence[Statement]) -> list[str]:
-    """Return the lines of statements."""
-    return [line for text in GlslEs().block(statements) for line in text.split("\n")]
 
 
 def float_literal(value: float) -> str:

@@ -68,8 +68,8 @@ class Family:
         planes_of_pass: returns how many planes of a node with a choice, but without its scatter
             epilogue, a GPU pass computes.
         program_key: returns what a node's programs depend on in its operator, except choices,
-            sizes and weight values (:mod:`.program_keys`). The default replaces numbers above 4
-            by their remainder modulo 4, so that strides of 5 and 9 have equal keys. A family whose
+            sizes and weight values (:mod:`.program_keys`). The default reduces the integers in an
+            operator's fields modulo 4, so that strides of 5 and 9 have equal keys. A family whose
             code depends on a stride or dilation needs a key of its own.
         expand: returns the nodes that replace a node with its choice; the last has the result.
             Only one of them may depend on the choice's block, planes and weights. Its planes are

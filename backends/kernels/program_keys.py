@@ -7,19 +7,19 @@ over channels, a loop nest splits its loops into texels.
 
 from __future__ import annotations
 
-import re
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...ir.graph import Constant
 from ...ir.nests import nest_of
+from ...ir.ops import Conv, Op
 from ...ir.ops.convolution import is_depthwise
-from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
-from ...passes.kernel_ops import parts
+from ...passes.kernel_ops import Fused, SeparableConv, parts
+from ...records import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from ...ir.graph import Node, Value
     from ...ir.types import TensorType
@@ -35,12 +35,18 @@ def loop_nest_key(node: Node) -> Hashable:
     p = parts(node)
     nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
     trips = () if nest is None else tuple(loop.trips for loop in nest.loops)
-    return reduced(op_text(node.op)), trips
+    return reduced(node.op), trips
 
 
 def convolution_key(node: Node) -> Hashable:
     """Return the key of a kernel with weights: its operator, without the groups if depthwise."""
-    return re.sub(r"groups=(\d+)", partial(_groups, node), op_text(node.op))
+    weights = node.inputs[1].shape
+
+    def without_groups(conv: Conv) -> Conv:
+        # The groups of a depthwise convolution are a size. No convolution has 0 groups.
+        return replace(conv, groups=0) if is_depthwise(weights, conv.groups) else conv
+
+    return with_kernel(node.op, without_groups)
 
 
 def operands_key(node: Node) -> Hashable:
@@ -49,20 +55,29 @@ def operands_key(node: Node) -> Hashable:
     return order, tuple(map(_operand, node.inputs)), _type(node.result.type)
 
 
-def reduced(text: str) -> str:
-    """Replace each number above a texel's lanes by its remainder modulo the lanes."""
-    return re.sub(r"\d+", _remainder, text)
+def with_kernel(op: Op, change: Callable[[Any], Op]) -> Op:
+    """Return an operator with its kernel changed; of a fused separable one, the first kernel."""
+    if isinstance(op, Fused):
+        return replace(op, kernel=with_kernel(op.kernel, change))
+    if isinstance(op, SeparableConv):
+        return replace(op, first=with_kernel(op.first, change))
+    return change(op)
 
 
-def _remainder(number: re.Match[str]) -> str:
-    size = int(number[0])
-    return str(size) if size <= LANES else f"large{size % LANES}"
+def reduced(part: Any) -> Any:
+    """Return an operator, or a part of its fields, with smaller integers.
 
-
-def _groups(node: Node, groups: re.Match[str]) -> str:
-    """Return the groups of a convolution, as text; those of a depthwise one are a size."""
-    weights = [v.shape for v in node.inputs[1:] if v.type.rank == MAP_RANK]
-    return "depthwise" if is_depthwise(weights[0], int(groups[1])) else groups[0]
+    Each integer above a texel's lanes becomes the least one above the lanes with the same
+    remainder: sizes, pads and strides. Formulas and floats stay whole, because constants decide
+    what they lower to: pow(x0, 0.5) is a square root.
+    """
+    if is_dataclass(part) and isinstance(part, Op):
+        return replace(part, **{f.name: reduced(getattr(part, f.name)) for f in fields(part)})
+    if isinstance(part, tuple):
+        return tuple(map(reduced, part))
+    if isinstance(part, int) and part > LANES:
+        return LANES + 1 + (part - 1) % LANES
+    return part
 
 
 def _operand(value: Value) -> Hashable:

@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.graph import Choice, Constant, Node
-from ...ir.ops import Conv
-from ...ir.text import op_text
+from ...ir.ops import Conv, Op
 from ...ir.types import LANES
 from ...passes.kernel_ops import (
     StripColumns,
@@ -39,7 +37,7 @@ from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
 from .family import TARGETS, Family, fragment_planes, planes_of_pass, why_not_compute
 from .fragment_blocks import may_draw_blocks
-from .program_keys import convolution_key, reduced
+from .program_keys import convolution_key, reduced, with_kernel
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
 from .winograd_expansion import (
@@ -63,6 +61,15 @@ if TYPE_CHECKING:
 
 IN_STRIPS = (StripPatches, StripProducts, StripRows, StripColumns)
 STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles, *IN_STRIPS)
+# Fields of the steps that programs read from uniforms.
+UNIFORM_SIZES: dict[type[Op], tuple[str, ...]] = {
+    StripColumns: ("columns", "channels", "height", "width"),
+    StripPatches: ("columns",),
+    StripProducts: ("columns",),
+    StripRows: ("columns", "channels"),
+    WinogradPatches: ("rows", "columns"),
+    WinogradResult: ("height", "width"),
+}
 EXACT = (2,)  # tiles whose transforms only add and halve
 # Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
 # takes half a second for as many, and over a second for twice as many.
@@ -301,13 +308,12 @@ def _planes_of_pass(node: Node) -> int:
 
 
 def _program_key(node: Node) -> Hashable:
-    p, text = parts(node), op_text(node.op)
-    if isinstance(p.kernel, StripProducts):
-        return re.sub(r"columns=\d+", "", text)
-    if isinstance(p.kernel, Conv):  # tiles in one kernel, whose text has all planes
+    p = parts(node)
+    if isinstance(p.kernel, WinogradConv | WinogradTiles):  # their text has all planes
         return convolution_key(node), *(v.shape for v in p.operands[1:])
-    # The transforms read these sizes from uniforms.
-    return reduced(re.sub(r"(rows|columns|channels|height|width)=\d+", "", text))
+    sizes = dict.fromkeys(UNIFORM_SIZES[type(p.kernel)], 0)
+    key = with_kernel(node.op, lambda step: replace(step, **sizes))
+    return key if isinstance(p.kernel, StripProducts) else reduced(key)
 
 
 WINOGRAD = Family(

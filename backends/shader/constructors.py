@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .expressions import Binary, Construct, Expression, Intrinsic, Number, Numbers, known, literal
-from .types import FLOAT, INT, IVEC2, IVEC3, MAT4, VEC2, VEC3, VEC4
+from .types import FLOAT, INT, IVEC2, MAT4, VEC2, VEC4
 
 if TYPE_CHECKING:
     from .expressions import Int, Operand
@@ -66,11 +66,6 @@ def vec2(*parts: Operand) -> Expression:
     return construct(VEC2, *parts)
 
 
-def vec3(*parts: Operand) -> Expression:
-    """Return a vector of three floats."""
-    return construct(VEC3, *parts)
-
-
 def vec4(*parts: Operand) -> Expression:
     """Return a vector of four, or of one number four times."""
     return construct(VEC4, *parts)
@@ -79,11 +74,6 @@ def vec4(*parts: Operand) -> Expression:
 def ivec2(*parts: Operand) -> Expression:
     """Return a vector of two ints."""
     return construct(IVEC2, *parts)
-
-
-def ivec3(*parts: Operand) -> Expression:
-    """Return a vector of three ints."""
-    return construct(IVEC3, *parts)
 
 
 def mat4(*columns: Expression) -> Expression:

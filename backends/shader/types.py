@@ -40,9 +40,9 @@ def _vector(scalar: Scalar, lanes: int) -> Type:
     return Type(scalar, lanes)
 
 
-FLOAT, VEC2, VEC3, VEC4 = (Type("float", n) for n in (1, 2, 3, 4))
+FLOAT, VEC2, VEC4 = (Type("float", n) for n in (1, 2, 4))
 HALF = Type("half")
-INT, IVEC2, IVEC3, IVEC4 = (Type("int", n) for n in (1, 2, 3, 4))
+INT, IVEC2 = (Type("int", n) for n in (1, 2))
 UINT, UVEC2, UVEC4 = Type("uint"), Type("uint", 2), Type("uint", 4)
 BOOL, BVEC2, BVEC4 = Type("bool"), Type("bool", 2), Type("bool", 4)
 MAT4 = Type("float", 4, 4)

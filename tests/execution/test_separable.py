@@ -28,7 +28,7 @@ from shadergen.ir.types import TensorType
 from shadergen.passes.choose_kernels import choose_kernels
 from shadergen.passes.fuse_separable import fuse_separable
 from shadergen.passes.kernel_ops import SeparableConv, halves, separable
-from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.pipeline import PLACEMENT, simplify
 from shadergen.passes.placement.costs import cost_text
 from shadergen.passes.placement.target import Target
 from shadergen.passes.placement.tuning_key import tuning_key
@@ -68,7 +68,8 @@ def kernels(graph: Graph, **options: Any) -> list[str]:
 def before_choice(graph: Graph, **options: Any) -> tuple[Graph, Context]:
     """Return a graph as it is when kernels are to be chosen."""
     context = Context(KernelFamilies(Options(**options).target()))
-    for step in PIPELINE[: [s.__name__ for s in PIPELINE].index("choose_kernels")]:
+    graph = simplify(graph, context)
+    for step in PLACEMENT[: PLACEMENT.index(choose_kernels)]:
         graph = step(graph, context)
     return graph, context
 

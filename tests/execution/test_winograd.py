@@ -19,7 +19,7 @@ from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
 from shadergen.ir.ops import Concat, Conv, DepthToSpace, Slice
 from shadergen.ir.types import TensorType
-from shadergen.passes.choose_kernels import rank
+from shadergen.passes.choose_kernels import choose_kernels, rank
 from shadergen.passes.kernel_ops import (
     ConvBlocks,
     Fused,
@@ -36,7 +36,7 @@ from shadergen.passes.kernel_ops import (
     parts,
 )
 from shadergen.passes.kernel_ops.winograd import TILES, of_kernel, of_patch, of_result, transformed
-from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.pipeline import PLACEMENT, simplify
 from shadergen.passes.placement.costs import UNMEASURED
 from shadergen.passes.placement.target import TILES_OF
 from shadergen.passes.placement.tuning_key import tuning_key
@@ -548,9 +548,8 @@ def test_padding_that_would_overflow_is_computed_directly(value, device):
 def choosing(graph: Graph, **options: Any) -> tuple[Node, Context]:
     """Return the convolution of a graph as it is before kernels are chosen."""
     context = Context(KernelFamilies(Options(**options).target()))
-    for step in PIPELINE:
-        if step.__name__ == "choose_kernels":
-            break
+    graph = simplify(graph, context)
+    for step in PLACEMENT[: PLACEMENT.index(choose_kernels)]:
         graph = step(graph, context)
     return graph.nodes[-1], context
 

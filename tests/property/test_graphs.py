@@ -31,7 +31,7 @@ from shadergen.ir.ops import (
 from shadergen.ir.reference import evaluate_graph
 from shadergen.ir.types import TensorType
 from shadergen.ir.verifier import verify
-from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.pipeline import MATHEMATICS, PLACEMENT
 from shadergen.passes.rule import Context
 
 # Continuous ones only: rounding must not decide between two sides of a step.
@@ -255,7 +255,7 @@ def test_every_pass_keeps_meaning_and_text_is_pure_and_idempotent(seed: int, ste
     want = host_results(graph, host)
     tiles = maker.pick("auto", "2x2", "4x4")
     context = Context(KernelFamilies(Options(device="gles32-desktop", winograd=tiles).target()))
-    for step in PIPELINE:
+    for step in (*MATHEMATICS, *PLACEMENT):
         before = text.to_text(graph)
         after = step(graph, context)
         verify(after)

@@ -8,11 +8,7 @@ import re
 import pytest
 from support.trees import trees
 
-from shadergen.backends.dialects.glsl_es import (
-    print_expression,
-    print_function,
-    print_statements,
-)
+from shadergen.backends.dialects.glsl_es import GlslEs, print_expression
 from shadergen.backends.shader.constructors import construct, filled
 from shadergen.backends.shader.expressions import Variable
 from shadergen.backends.shader.formulas import Formulas, index, is_scalar
@@ -64,12 +60,13 @@ def test_floats_are_computed_as_floats_and_fill_vectors_where_they_meet():
     for expr in trees(3000, ARITHMETIC, "aaabc", (0.5, 2.0)):
         body = Body()
         body.give(Formulas("highp").compute(body, expr, names))
-        verify(program_of(Function("formula", (a, b, c), VEC4, body.statements)))
+        formula = Function("formula", (a, b, c), VEC4, body.statements)
+        verify(program_of(formula))
         if set(variables(expr)) == {"a"}:
             assert is_scalar(expr)
             assert Formulas("highp").compute(Body(), expr, names, type=FLOAT).type == FLOAT
             alone += 1
-        choices += " ? " in print_function(Function("formula", (a, b, c), VEC4, body.statements))
+        choices += " ? " in GlslEs().function(formula)
     assert alone > 100
     assert choices > 100
 
@@ -134,12 +131,12 @@ def test_repeated_parts_become_local_variables():
     formulas, x = Formulas("highp"), Variable("x", VEC4)
     body = Body()
     body.give(formulas.compute(body, parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": x}))
-    assert print_statements(body.statements) == [
+    assert GlslEs().block(body.statements) == [
         "vec4 t0 = 1.0 - 2.0 * min(1.0 / (exp(2.0 * min(x + 1.0, 10.0)) + 1.0), 1.0);",
         "return t0 * t0 - f_relu(x);",
     ]
     (relu,) = formulas.functions.values()
-    assert print_function(relu) == "vec4 f_relu(vec4 x_) { return max(x_, 0.0); }"
+    assert GlslEs().function(relu) == "vec4 f_relu(vec4 x_) { return max(x_, 0.0); }"
 
 
 def test_formulas_bring_along_those_they_call():

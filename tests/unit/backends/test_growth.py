@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from support import conv, graph_of, image, pointwise
 
 from shadergen.backends.kernels import KernelFamilies, family_of
+from shadergen.backends.kernels.program_keys import reduced
 from shadergen.backends.kernels.work import Outlines
 from shadergen.compiler.options import Options
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Choice, Node, Value, apply, constant
-from shadergen.ir.ops import Conv, DepthToSpace
+from shadergen.ir.ops import Conv, DepthToSpace, Pool
+from shadergen.passes.kernel_ops import Fused
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.kinds import has_weights
 from shadergen.passes.rule import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 RNG = np.random.default_rng(0)
 X = image(1, 8, 12, 30)
@@ -135,6 +142,35 @@ def test_products_with_constants_are_predicted_as_they_are_lowered(weights, devi
         lowered = Outlines(target).work(made, family_of(made))
         assert predicted.multiplies == pytest.approx(lowered.multiplies)
         assert predicted.code == pytest.approx(lowered.code)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("device", ["gles30", "gles32-desktop"])
+@pytest.mark.parametrize("of", [X, conv(RNG, X, 16, (3, 3), **SAME)], ids=["loop", "convolution"])
+def test_formulas_with_different_constants_are_counted_apart(of, device, order):
+    """pow(x0, 0.5) is a square root; every other power is a power."""
+    target = Options(device=device, winograd="2x2").target()
+    kernels, shared = KernelFamilies(target), Outlines(target)
+    found: dict[Choice, set[tuple[Hashable, int]]] = {}
+    for power in (0.5, 0.9)[::order]:
+        y = pointwise(f"pow(abs(x0), {power})", of)
+        *_, placed = optimise(graph_of(y, inputs=(X,)), Context(kernels)).nodes
+        for node in ways(placed, kernels) if of is X else [placed]:
+            family = family_of(node)
+            work = shared.work(node, family)
+            assert work == Outlines(target).work(node, family)
+            found.setdefault(node.choice, set()).add((family.program_key(node), work.operations))
+    assert all(len(keys) == 2 for keys in found.values())
+
+
+def test_large_integers_of_an_operator_are_reduced_and_its_other_fields_are_whole():
+    pool = Pool("lp", (9, 3), (5, 8), (1, 1), (12, 0, -7, 4), p=2.25)
+    assert reduced(pool) == Pool("lp", (5, 3), (5, 8), (1, 1), (8, 0, -7, 4), p=2.25)
+    formula = parse("x0 * 12 + idiv(x0, 16)")
+    fused = Fused(pool, 5, epilogue=formula, store=(DepthToSpace((10, 2), "crd"),))
+    assert reduced(fused) == Fused(
+        reduced(pool), 5, epilogue=formula, store=(DepthToSpace((6, 2), "crd"),)
+    )
 
 
 def test_constants_that_are_zero_are_left_out_of_programs_that_are_lowered():

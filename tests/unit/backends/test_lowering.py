@@ -25,7 +25,7 @@ from support.kernel_programs import shaders
 
 from shadergen.backends.device_limits import TextureUnitError
 from shadergen.backends.devices import DEVICES
-from shadergen.backends.dialects.glsl_es import print_function
+from shadergen.backends.dialects.glsl_es import GlslEs
 from shadergen.backends.dialects.printer import comment
 from shadergen.backends.kernels import convolution, lower
 from shadergen.backends.shader.expressions import Invoke, Variable
@@ -312,7 +312,7 @@ def test_every_formula_has_a_form_in_glsl(name):
     assert isinstance(applied, Invoke)
     assert len(applied.arguments) == len(FORMULAS[name].parameters)
     function = applied.function
-    assert print_function(function).startswith(f"vec4 {function.name}(vec4 ")
+    assert GlslEs().function(function).startswith(f"vec4 {function.name}(vec4 ")
 
 
 def sources() -> list[Path]:

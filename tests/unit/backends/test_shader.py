@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from support import ROOT
 
-from shadergen.backends.dialects.glsl_es import (
-    GlslEs,
-    float_literal,
-    print_expression,
-    print_statements,
-)
+from shadergen.backends.dialects.glsl_es import GlslEs, float_literal, print_expression
 from shadergen.backends.dialects.wgsl import print_program as print_wgsl
 from shadergen.backends.shader.builder import constant
 from shadergen.backends.shader.constructors import integer, intrinsic, ivec2, offset, vec4
@@ -88,17 +83,12 @@ def test_bodies_print_as_they_were_built():
         body.add(total, V, -1)
     with body.scope():
         body.add(total, body.let("part", V), -1)
-    assert print_statements(body.statements) == [
+    assert GlslEs().block(body.statements) == [
         "vec4 total = vec4(0.0);",
         "vec4 a, b;",
-        "for (int k = 0; k < 8; k += 4) {",
-        "    if (k < n) total += v * v.x + v * v.y;",
-        "}",
+        "for (int k = 0; k < 8; k += 4) {\n    if (k < n) total += v * v.x + v * v.y;\n}",
         "total -= v;",
-        "{",
-        "    vec4 part = v;",
-        "    total -= part;",
-        "}",
+        "{\n    vec4 part = v;\n    total -= part;\n}",
     ]
 
 
