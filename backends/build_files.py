@@ -18,9 +18,10 @@ WEIGHTS = "weights.bin"
 class BuildFiles:
     """A whole build in memory: the schedule as plain data, and the files beside it.
 
-    ``passes`` are what the schedule's passes were written from, in the same order, and ``tensors``
-    the schedule's names of what each writes. ``variants`` are builds for other devices in the same
-    folder, by the files of their schedules.
+    ``passes`` are what the schedule's passes were written from, in the same order. ``tensors`` are
+    the schedule's names of what each writes, and ``store_lines`` the lines of its shader that store
+    results (:attr:`.shader_files.ShaderFiles.store_lines`). ``variants`` are builds for other
+    devices in the same folder, by the files of their schedules.
     """
 
     schedule: dict[str, Any]
@@ -30,6 +31,7 @@ class BuildFiles:
     variants: dict[str, BuildFiles] = field(default_factory=dict)
     passes: tuple[GpuPass, ...] = field(default=(), compare=False, repr=False)
     tensors: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    store_lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
 
     def all_shaders(self) -> dict[str, str]:
         """Return the shaders of this build and its variants, by path."""

@@ -171,9 +171,14 @@ class _Assembly:
         }
         if environment is not None:
             sizes.update(sizes_member(environment))
-        tensors = tuple(self.names[p.node.result] for p in self.passes)
-        passes = tuple(self.passes)
-        return BuildFiles(data, self.shaders.sources, self.weights, passes=passes, tensors=tensors)
+        return BuildFiles(
+            data,
+            self.shaders.sources,
+            self.weights,
+            passes=tuple(self.passes),
+            tensors=tuple(self.names[p.node.result] for p in self.passes),
+            store_lines=self.shaders.store_lines,
+        )
 
     def _range(self, i: Input) -> list[float] | None:
         """Return the range that the choice of precisions relies on."""

@@ -7,14 +7,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..ir.dimensions import at_layer
-from ..records import dataclass
-from .dialects.language import print_program, print_vertex, suffix, without_comments
+from ..records import dataclass, replace
+from .dialects.language import print_program, print_vertex, suffix
 from .gpu import ComputePass
+from .shader.structure import structural_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from ..passes.placement.target import Target
+    from .dialects.printer import Listing
     from .gpu import GpuPass
     from .shader.program import Program
 
@@ -28,6 +30,7 @@ class ShaderFiles:
         programs: shader program by path; if several programs share a file, the first.
         layers: names of the model's layers that the first GPU pass of each file computes, by path.
         of_passes: shader path of each GPU pass, in execution order.
+        store_lines: of each GPU pass, :attr:`.dialects.printer.Listing.store_lines` of its shader.
         vertex: path of the vertex shader. Builds of compute passes alone have no such file.
     """
 
@@ -35,6 +38,7 @@ class ShaderFiles:
     programs: dict[str, Program]
     layers: dict[str, str]
     of_passes: tuple[str, ...]
+    store_lines: tuple[tuple[int, ...], ...]
     vertex: str
 
 
@@ -45,31 +49,40 @@ def print_shaders(passes: Sequence[GpuPass], target: Target) -> ShaderFiles:
         passes: in execution order; the position of a pass begins the name of its file.
         target: the target that the passes were lowered for.
     """
-    sources: dict[str, str] = {}
-    programs: dict[str, Program] = {}
-    layers: dict[str, str] = {}
-    known: dict[Program, str] = {}
-    paths: dict[str, str] = {}  # by source without comments, which name layers
-    of_passes = []
+    of_programs: dict[Program, str] = {}
+    firsts: dict[str, GpuPass] = {}  # by path
+    paths: dict[Hashable, str] = {}  # by structural key
     for position, p in enumerate(passes):
-        if p.program not in known:
-            with at_layer(p.node.name):
-                source = print_program(p.program, target)
-            path = paths.setdefault(without_comments(source), _path(position, p, target))
-            known[p.program] = path
-            if path not in sources:
-                sources[path], programs[path] = source, p.program
-                layers[path] = ", ".join(p.node.layers)
-        of_passes.append(known[p.program])
-    for path, sharing in Counter(of_passes).items():
-        if sharing > 1:
-            version, rest = sources[path].split("\n", 1)
-            note = f"// one program for {sharing} GPU passes; this header describes the first"
-            sources[path] = f"{version}\n{note}\n{rest}"
+        if p.program not in of_programs:
+            path = paths.setdefault(structural_key(p.program), _path(position, p, target))
+            of_programs[p.program] = path
+            firsts.setdefault(path, p)
+    of_passes = tuple(of_programs[p.program] for p in passes)
+    users = Counter(of_passes)
+    printed: dict[str, Listing] = {}
+    for path, p in firsts.items():
+        with at_layer(p.node.name):
+            printed[path] = print_program(_noted(p.program, users[path]), target)
+    sources = {path: listing.text for path, listing in printed.items()}
     vertex = f"shaders/fullscreen.{suffix(target, 'vert')}"
     if not all(isinstance(p, ComputePass) for p in passes):
         sources[vertex] = print_vertex(target)
-    return ShaderFiles(sources, programs, layers, tuple(of_passes), vertex)
+    return ShaderFiles(
+        sources,
+        {path: p.program for path, p in firsts.items()},
+        {path: ", ".join(p.node.layers) for path, p in firsts.items()},
+        of_passes,
+        tuple(printed[path].store_lines for path in of_passes),
+        vertex,
+    )
+
+
+def _noted(program: Program, users: int) -> Program:
+    """Return a program whose header tells how many GPU passes share it."""
+    if users == 1:
+        return program
+    note = f"one program for {users} GPU passes; this header describes the first"
+    return replace(program, header=[note, *program.header])
 
 
 def _path(position: int, p: GpuPass, target: Target) -> str:

@@ -12,7 +12,7 @@ from ..gpu import EXTERNAL
 from ..shader.expressions import Construct, Negative, Number, Numbers
 from ..shader.types import BOOL, FLOAT, INT, UINT
 from .expression_printer import CONDITIONAL, INFINITE, decimal
-from .printer import Printer, comment, indented
+from .printer import Printer, comment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..shader.program import Array, Function, Program, TextureBinding
     from ..shader.statements import WriteImage, WriteTarget
     from ..shader.types import Type
+    from .printer import Listing
 
 VECTORS = {"float": "vec", "int": "ivec", "uint": "uvec", "bool": "bvec"}
 MASKS = 1 << 16  # uints from here on are masks of bits, and printed in hexadecimal
@@ -180,8 +181,8 @@ class GlslEs(Printer):
         return f"{head}(\n    {values}\n);"
 
 
-def print_program(program: Program, version: int) -> str:
-    """Return the text of a program for a version, 300, 310 or 320."""
+def print_program(program: Program, version: int) -> Listing:
+    """Print a program for a version, 300, 310 or 320."""
     glsl, precision = GlslEs(program.chained), program.precision
     head = [f"#version {version} es"]
     if any(t.kind == "external" for t in program.textures):
@@ -193,7 +194,7 @@ def print_program(program: Program, version: int) -> str:
         f"precision {precision} sampler2D;",
         f"precision {precision} sampler2DArray;",
     ]
-    main = [indented(text) for text in glsl.block(program.main)]
+    main = glsl.main(program.main)
     functions = glsl.functions()
     read = [line for t in program.textures for line in glsl.texture(t, precision)]
     read += [f"uniform int {name};" for name in program.uniforms]
@@ -203,9 +204,8 @@ def print_program(program: Program, version: int) -> str:
         written.append(f"layout(local_size_x = {program.workgroup}) in;")
         written.append(glsl.result(program.result, precision))
     constants = [glsl.constants(a) for a in program.arrays if not a.buffer]
-    entry = ["void main() {", *main, "}"]
     heads = ["\n".join(lines) for lines in (head, precisions, read, written) if lines]
-    return "\n\n".join([*heads, *constants, *functions, "\n".join(entry)]) + "\n"
+    return glsl.listing([*heads, *constants, *functions, "void main() {"], main, ["}"])
 
 
 def print_vertex(version: int) -> str:

@@ -10,12 +10,13 @@ from . import glsl_es, wgsl
 if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..shader.program import Program
+    from .printer import Listing
 
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 
 
-def print_program(program: Program, target: Target) -> str:
-    """Return the text of a program."""
+def print_program(program: Program, target: Target) -> Listing:
+    """Print a program."""
     if target.wgsl:
         return wgsl.print_program(program, f16=target.wgsl == "f16")
     return glsl_es.print_program(program, target.glsl)

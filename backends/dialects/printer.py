@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...errors import InternalError
 from ..shader.expressions import LANES
@@ -25,6 +25,7 @@ from ..shader.statements import (
     Scope,
     WriteImage,
     WriteTarget,
+    target_stored,
 )
 from ..shader.types import INT
 from .expression_printer import ExpressionPrinter
@@ -40,6 +41,19 @@ if TYPE_CHECKING:
 LINE = 94  # most characters of a function or a branch on one line
 
 
+class Listing(NamedTuple):
+    """A printed program.
+
+    Attributes:
+        text: the program in a shading language.
+        store_lines: the number of the line of the main part that writes each render target; of a
+            dispatch, the one line that stores last.
+    """
+
+    text: str
+    store_lines: tuple[int, ...]
+
+
 class Printer(ExpressionPrinter):
     """Prints statements and functions; a dialect spells declarations, loops and stores.
 
@@ -50,6 +64,7 @@ class Printer(ExpressionPrinter):
     def __init__(self, chained: bool = False) -> None:
         super().__init__()
         self.chained = chained
+        self._store_lines: dict[int, int] = {}  # the lines of the main part that store, by target
         self._statements = {kind: getattr(self, name) for kind, name in self.STATEMENTS.items()}
 
     @abstractmethod
@@ -76,6 +91,33 @@ class Printer(ExpressionPrinter):
     def loop_head(self, counter: str, start: str, end: str, step: int) -> str:
         """Return the head of a loop."""
 
+    def main(self, statements: Sequence[Statement]) -> list[str]:
+        """Return the lines of a program's main part, and note those that store for :meth:`listing`.
+
+        A dialect prints this part first, because it decides which functions are printed.
+        """
+        lines: list[str] = []
+        for target, together in groupby(statements, key=target_stored):
+            lines += (line for text in self.block(list(together)) for line in text.split("\n"))
+            if target is not None:
+                self._store_lines[target] = len(lines)
+        return lines
+
+    def listing(
+        self, opening: Sequence[str], main: Sequence[str], closing: Sequence[str]
+    ) -> Listing:
+        """Return a program.
+
+        Args:
+            opening: its parts up to the head of the main function, with empty lines between them.
+            main: the result of :meth:`main`.
+            closing: the lines after this.
+        """
+        text = "\n\n".join(opening)
+        before = text.count("\n") + 1
+        lines = tuple(before + line for _, line in sorted(self._store_lines.items()))
+        return Listing("\n".join([text, *map(indented, main), *closing, ""]), lines)
+
     def function(self, function: Function) -> str:
         """Return a function, on one line when it is short."""
         head, lines = self.head(function), self.block(function.body)
@@ -88,10 +130,7 @@ class Printer(ExpressionPrinter):
         return "\n".join([f"{head} {{".lstrip(), *map(indented, lines), "}"])
 
     def functions(self) -> list[str]:
-        """Return the functions that what is printed so far calls, callees first.
-
-        A dialect therefore prints a program's main part first, though it writes it last.
-        """
+        """Return the functions that what is printed so far calls, callees first."""
         printed: dict[Function, str] = {}
 
         def visit(called: dict[Function, None]) -> None:

@@ -337,8 +337,11 @@ def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[st
     halves = [HALVES] if program.precision == "mediump" else []
     program = with_half_types(program)
     glsl = UserShader(program, bindings)
-    body = [line for text in glsl.block(program.main) for line in text.split("\n")]
-    body = [*_start(bindings), *body, *(glsl.stores_of_block() if bindings.in_blocks else ())]
+    body = [
+        *_start(bindings),
+        *glsl.main(program.main),
+        *(glsl.stores_of_block() if bindings.in_blocks else ()),
+    ]
     code = [*(glsl.constants(array) for array in program.arrays), *glsl.functions()]
     sizes = filter(None, [definitions(bindings.grids, "\n".join([*code, *body]))])
     grid = bindings.grid

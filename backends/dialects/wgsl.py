@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..shader.program import Array, Function, Program, TextureBinding
     from ..shader.statements import WriteImage, WriteTarget
     from ..shader.types import Type
+    from .printer import Listing
 
 SCALARS = {"float": "f32", "half": "f16", "int": "i32", "uint": "u32", "bool": "bool"}
 SUFFIXES = {"float": "f", "half": "h", "int": "i", "uint": "u", "bool": "<bool>"}
@@ -238,8 +239,8 @@ def bindings(program: Program) -> Iterator[tuple[str, TextureBinding | Array | N
         yield at(f"var {t.name}: {kind};"), t
 
 
-def print_program(program: Program, f16: bool = False) -> str:
-    """Return the text of a program.
+def print_program(program: Program, f16: bool = False) -> Listing:
+    """Print a program.
 
     Args:
         program: of any precision.
@@ -253,7 +254,7 @@ def print_program(program: Program, f16: bool = False) -> str:
         program = with_half_types(program)
         head += ["", "enable f16;"]
     wgsl = _Wgsl(program.chained)
-    main = [indented(text) for text in wgsl.block(program.main)]
+    main, closing = wgsl.main(program.main), ["}"]
     functions = wgsl.functions()
     declared = [text for text, _ in bindings(program)]
     if wgsl.samples:
@@ -269,12 +270,13 @@ def print_program(program: Program, f16: bool = False) -> str:
         local = "@builtin(local_invocation_id) local: vec3u"
         group = "@builtin(workgroup_id) group: vec3u"
         entry = [f"@compute @workgroup_size({program.workgroup})"]
-        entry += [f"fn main({local}, {group}) {{", *main, "}"]
+        entry += [f"fn main({local}, {group}) {{"]
     else:
         targets = (f"    @location({k}) target_{k}: vec4f," for k in range(program.targets))
         functions = ["\n".join(["struct Targets {", *targets, "}"]), *functions]
         entry = ["@fragment"]
         entry += ["fn main(@builtin(position) fragment_position: vec4f) -> Targets {"]
-        entry += ["    var targets: Targets;", *main, "    return targets;", "}"]
+        entry += ["    var targets: Targets;"]
+        closing = ["    return targets;", "}"]
     parts = ["\n".join(head), "\n".join(declared), *constants, *functions, "\n".join(entry)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return wgsl.listing([part for part in parts if part], main, closing)

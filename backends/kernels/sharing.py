@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.dimensions import at_layer, hint
 from ...records import replace
-from ..dialects.language import print_program, without_comments
+from ..shader.structure import structural_key
 from .plane_groups import OWN_UNIFORMS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FEW_PROGRAMS = 12
 Sizes = tuple[tuple[str, int], ...]
-UNROLLED = {"kernel_height": 2, "kernel_width": 2}  # larger ones become uniforms: _differing
+UNROLLED = {"u_kernel_height": 2, "u_kernel_width": 2}  # larger ones become uniforms: _differing
 
 
 def sizes_in_uniforms(
@@ -50,9 +50,10 @@ def sizes_in_uniforms(
     """
     if not target.shares_programs:
         return {}
-    users: dict[str, list[Node]] = defaultdict(list)  # nodes by the text of their programs
-    sizes: dict[str, set[Sizes]] = defaultdict(set)  # these nodes' sizes, by the same text
-    known: dict[Hashable, dict[str, Sizes]] = {}
+    users: dict[int, list[Node]] = defaultdict(list)  # nodes by the number of their programs' key
+    sizes: dict[int, set[Sizes]] = defaultdict(set)  # these nodes' sizes, by the same number
+    numbers: dict[Hashable, int] = {}  # of structural keys
+    known: dict[Hashable, dict[int, Sizes]] = {}
     draws = [(n, f) for n, f in found if n.choice.stage == "fragment" and n.choice.loops]
     for node, family in draws if len(draws) > 1 else ():
         firsts = (v.type.first_layer for v in node.inputs)
@@ -60,30 +61,30 @@ def sizes_in_uniforms(
         key = node.op, node.choice, *firsts, *map(_shape, values)
         if key not in known:
             with at_layer(node.name):
-                known[key] = _programs(node, family, target)
-        for text, own in known[key].items():
-            sizes[text].add(own)
-            users[text].append(node)
+                made = _programs(node, family, target)
+            known[key] = {numbers.setdefault(k, len(numbers)): own for k, own in made.items()}
+        for program, own in known[key].items():
+            sizes[program].add(own)
+            users[program].append(node)
     if sum(map(len, sizes.values())) <= FEW_PROGRAMS:
         return {}
-    names = {text: _differing(found) for text, found in sizes.items()}
+    names = {program: _differing(found) for program, found in sizes.items()}
     return _for_nodes(names, users)
 
 
 def _shape(value: Value) -> Hashable:
-    """Return the properties of an operand or result that decide the text of a program."""
+    """Return the properties of an operand or result that decide the structure of a program."""
     layout = value.type.layout
     return value.shape, layout and (layout.kind, layout.format)
 
 
-def _programs(node: Node, family: Family, target: Target) -> dict[str, Sizes]:
-    """Lower a node with all sizes as uniforms; return the sizes by the text of each program."""
-    found: dict[str, Sizes] = {}
+def _programs(node: Node, family: Family, target: Target) -> dict[Hashable, Sizes]:
+    """Lower a node with all sizes as uniforms; return the sizes by the key of each program."""
+    found: dict[Hashable, Sizes] = {}
     passes = family.lower(node, replace(target, uniform_sizes=None))
     for program, gpu_pass in {p.program: p for p in passes}.items():
-        text = without_comments(print_program(program, target))
         own = (u for u in gpu_pass.uniforms if u.name not in OWN_UNIFORMS)
-        found[text] = tuple((u.name.removeprefix("u_"), hint(u.value)) for u in own)
+        found[structural_key(program)] = tuple((u.name, hint(u.value)) for u in own)
     return found
 
 
@@ -101,7 +102,7 @@ def _differing(sizes: set[Sizes]) -> frozenset[str]:
 
 
 def _for_nodes(
-    names: dict[str, frozenset[str]], users: dict[str, list[Node]]
+    names: dict[int, frozenset[str]], users: dict[int, list[Node]]
 ) -> dict[Node, frozenset[str]]:
     """Return the names by node; all nodes that share a program get the same names.
 
@@ -111,8 +112,8 @@ def _for_nodes(
     found: dict[Node, frozenset[str]] = {}
     while True:
         before = dict(found)
-        for text, nodes in users.items():
-            together = names[text].union(*(found.get(node, frozenset()) for node in nodes))
+        for program, nodes in users.items():
+            together = names[program].union(*(found.get(node, frozenset()) for node in nodes))
             found |= dict.fromkeys(nodes, together)
         if found == before:
             return {node: own for node, own in found.items() if own}

@@ -217,7 +217,7 @@ def finish(
         program = _compute(shader, group, dispatch, lines, body, stores)
     else:
         program = _draw(shader, group, lines, body, stores)
-    sizes = tuple(Setting(f"u_{name}", value) for name, value in shader.sizes.items())
+    sizes = tuple(Setting(name, value) for name, value in shader.sizes.items())
     own = own_uniforms(group)
     if own and (unread := {u.name for u in own} - program.uniforms_read):
         own = tuple(u for u in own if u.name not in unread)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .winograd_transforms import Row
 
 NO_ROOM = "the transformed patches exceed the texture size"
-BIAS_ROW = "parameter_row_1"  # where the bias begins, behind the weights of all planes
+BIAS_ROW = "u_parameter_row_1"  # where the bias begins, behind the weights of all planes
 
 
 def choices_in_strips(node: Node, tile: int, target: Target) -> list[Choice] | str:

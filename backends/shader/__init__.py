@@ -6,6 +6,7 @@
 - :mod:`.constructors`: functions that build expressions: ``vec4(...)``, ``intrinsic("min", ...)``.
 - :mod:`.statements`: declarations, loops, branches, stores; :class:`.statements.Body` builds them.
 - :mod:`.program`: functions, bindings, the whole of a shader.
+- :mod:`.structure`: keys that tell which programs are equal.
 
 A kernel (``backends.kernels``) builds a program; a dialect (``backends.dialects``) prints it.
 """

@@ -115,7 +115,8 @@ class ShaderBuilder(Declarations):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
             if kind == "uniform" and self.stage != "compute" and self._shares_sizes:
                 blob = blob.lengthened(array_length(blob.count, self._most_rows))
-            array = Array(WEIGHTS_ARRAY, VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
+            count = blob.count if kind == "uniform" else 0
+            array = Array(WEIGHTS_ARRAY, VEC4, count, buffer=(kind, block))  # type: ignore[arg-type]
             self.arrays.append(array)
             self.blocks.append(Block(block, kind, blob))  # type: ignore[arg-type]
             row.give(array[i])
@@ -278,7 +279,7 @@ class ShaderBuilder(Declarations):
             precision=self.precision,
             header=header,
             textures=self.textures,
-            uniforms=[*uniforms, *(f"u_{size}" for size in self.sizes)],
+            uniforms=[*uniforms, *self.sizes],
             arrays=self.arrays,
             main=main,
             chained=self.target.products != "matrix",

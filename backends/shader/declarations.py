@@ -38,7 +38,7 @@ class Declarations:
         stage: of the program.
         reads: what each texture reads, in the order of ``textures``.
         textures: the declared textures.
-        sizes: values of the uniforms of sizes, by name without ``u_``.
+        sizes: values of the uniforms of sizes, by the name of the uniform.
         names: hands out distinct identifiers.
     """
 
@@ -161,16 +161,17 @@ class Declarations:
         are faster and a draw has many short invocations.
         """
         names = self.target.uniform_sizes
-        shared = self.stage == "compute" or names is None or name in names
+        shared = self.stage == "compute" or names is None or f"u_{name}" in names
         if not shared and not is_dynamic(value):
             return integer(value)
         return self.uniform(name, value)
 
     def uniform(self, name: str, value: int) -> Expression:
         """Return an int as a uniform, whose value compilers do not know."""
+        name = f"u_{name}"
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
-        return Uniform(f"u_{name}")
+        return Uniform(name)
 
     @property
     def _shares_sizes(self) -> bool:
@@ -189,6 +190,6 @@ class Declarations:
         """Return the uniform of a dynamic dimension; equal dimensions share one."""
         for name, size_of_name in self.sizes.items():
             if is_dynamic(size_of_name) and statically_equal(size_of_name, cast("int", size)):
-                return Uniform(f"u_{name}")
+                return Uniform(name)
         self._extents += 1
         return self.size(f"size_{self._extents - 1}", cast("int", size))

@@ -50,7 +50,7 @@ class Array:
     Attributes:
         name: what it is called.
         element: the type of each.
-        count: how many.
+        count: how many; 0 in a storage buffer, which has as many as its data.
         values: the constants.
         buffer: the kind of the buffer that they are in, and the name of its block.
     """

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .expressions import Invoke, Operand
+    from .program import Function
 
 
 @dataclass(frozen=True)
@@ -315,6 +316,20 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
         yield statement
         for body in statement.bodies:
             yield from walk(body)
+
+
+def target_stored(statement: Statement) -> int | None:
+    """Return the render target that a statement writes; 0 for an image, None for no store."""
+    for s in walk([statement]):
+        if isinstance(s, WriteTarget):
+            return s.target
+        if isinstance(s, WriteImage) or (isinstance(s, Perform) and _stores(s.call.function)):
+            return 0
+    return None
+
+
+def _stores(function: Function) -> bool:
+    return any(target_stored(s) is not None for s in function.body)
 
 
 def names_read(statements: Sequence[Statement], among: set[str] | None = None) -> set[str]:

@@ -123,7 +123,7 @@ def shader_of(gpu_pass: GpuPass, target: Target) -> Shader:
         formats[program.result.name] = layout.format
     return Shader(
         program.stage,
-        print_program(program, target.glsl),
+        print_program(program, target.glsl).text,
         print_vertex(target.glsl) if fragment else "",
         (layout.format,) * len(gpu_pass.layers) if fragment else (),
         tuple(sorted(formats.items())),

@@ -168,7 +168,10 @@ def _build(
         textures=held,
         buffers={},
         passes=tuple(_pass(shape, k, reads, uniforms, layers) for k in range(shape.passes)),
-        shaders={SHADER: print_program(program, shape.target), VERTEX: print_vertex(shape.target)},
+        shaders={
+            SHADER: print_program(program, shape.target).text,
+            VERTEX: print_vertex(shape.target),
+        },
         weights=b"",
     )
 

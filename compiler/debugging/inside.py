@@ -136,7 +136,9 @@ class Inside:
         most = float(error.max(initial=0))
         pixel, tied = None, False
         if most > 0:
-            pixel = worst_pixel(stored, got, want, error, self.build)
+            pixel = worst_pixel(
+                stored, got, want, error, self.build, self.compiled.files.store_lines
+            )
         if stored.value.type.dtype != "float32":
             bound = min(bound, 0.5)
             tied = most > bound and self._is_tied(stored, want, got)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...ir.types import LANES
 from ...records import dataclass
+from ...runtime_glue.python.schedule import ComputePass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ...runtime_glue.python.schedule import Build
     from .stored import Stored
 
 AXES = ("batch entry", "channel", "y", "x")
-STORES = r"\b(?:store|imageStore|textureStore)\("
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Pixel:
         gpu_pass: the name of the GPU pass that wrote it.
         position: of this pass in the schedule.
         shader: the file of its shader, in the build.
-        line: of the shader that writes it; None if it is not found.
+        line: of the shader that stores it.
     """
 
     index: tuple[int, ...]
@@ -42,12 +43,12 @@ class Pixel:
     gpu_pass: str
     position: int
     shader: str
-    line: int | None
+    line: int
 
     @property
     def where(self) -> str:
         """The shader, and the line."""
-        return self.shader if self.line is None else f"{self.shader}:{self.line}"
+        return f"{self.shader}:{self.line}"
 
 
 def difference(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[Any]:
@@ -60,7 +61,12 @@ def difference(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[Any]:
 
 
 def worst_pixel(
-    stored: Stored, got: NDArray[Any], expected: NDArray[Any], error: NDArray[Any], build: Build
+    stored: Stored,
+    got: NDArray[Any],
+    expected: NDArray[Any],
+    error: NDArray[Any],
+    build: Build,
+    store_lines: Sequence[Sequence[int]],
 ) -> Pixel:
     """Return the element of a tensor with the largest error.
 
@@ -70,10 +76,11 @@ def worst_pixel(
         expected: as it should be.
         error: the difference; not empty.
         build: that stores the tensor.
+        store_lines: of the build's GPU passes (:class:`~...backends.build_files.BuildFiles`).
     """
     index = tuple(int(i) for i in np.unravel_index(int(error.argmax()), error.shape))
     position, attachment = _writer(stored, index, build)
-    gpu_pass = build.passes[position]
+    gpu_pass, lines = build.passes[position], store_lines[position]
     return Pixel(
         index,
         place_text(stored, index),
@@ -82,7 +89,7 @@ def worst_pixel(
         gpu_pass.name,
         position,
         gpu_pass.shader,
-        writing_line(build.shaders[gpu_pass.shader], attachment),
+        lines[0 if isinstance(gpu_pass, ComputePass) else attachment],
     )
 
 
@@ -95,7 +102,7 @@ def place_text(stored: Stored, index: tuple[int, ...]) -> str:
 
 
 def _writer(stored: Stored, index: tuple[int, ...], build: Build) -> tuple[int, int]:
-    """Return the position of the pass that writes an element, and which render target it is."""
+    """Return the position of the pass that writes an element, and which of its writes does."""
     if stored.is_planes:
         n, channel = index[:2]
         layer = stored.first + n * stored.value.type.planes + channel // LANES
@@ -104,15 +111,3 @@ def _writer(stored: Stored, index: tuple[int, ...], build: Build) -> tuple[int, 
                 if write.layer == layer:
                     return position, attachment
     return stored.passes[0], 0
-
-
-def writing_line(source: str, attachment: int) -> int | None:
-    """Return the number of the line in a shader's main function that writes a render target.
-
-    A compute shader has no render targets; there it is the last line that stores.
-    """
-    lines = source.split("\n")
-    main = next((k for k, line in enumerate(lines) if re.search(r"\bmain\(", line)), 0)
-    wanted = re.compile(rf"\btarget_{attachment}\b.* = |\btarget_{attachment} = |{STORES}")
-    found = [k for k in range(main, len(lines)) if wanted.search(lines[k])]
-    return found[-1] + 1 if found else None

@@ -72,8 +72,8 @@ class Target:
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
         input_range: range of inputs other than images; only "auto" relies on it.
         zero_guard: value that replaces exact zeros in convolutions; 0 is off.
-        uniform_sizes: the names of sizes that programs of draws read from uniforms, as those of
-            dispatches read all; None is all. ``backends.kernels.sharing`` sets it for each node.
+        uniform_sizes: the uniforms from which programs of draws read sizes, as those of dispatches
+            read all; None is all. ``backends.kernels.sharing`` sets it for each node.
         shares_programs: whether draws that differ in sizes alone share a program.
         stores_halos: whether textures of results may hold padding around the map.
         dispatches_draws: whether draws of several render targets become dispatches. These targets

@@ -34,8 +34,8 @@ LARGE = image(1, 32, 256, 256)  # so large that a second pass pays
 DEEP = image(1, 32, 4, 2)
 WIDE = {"pads": (0, 0, 0, 1)}
 PRINTERS: dict[str, Callable[[Program, Target], str]] = {
-    "glsl": lambda program, target: glsl_es.print_program(program, target.glsl),
-    "wgsl": lambda program, target: wgsl.print_program(program),
+    "glsl": lambda program, target: glsl_es.print_program(program, target.glsl).text,
+    "wgsl": lambda program, target: wgsl.print_program(program).text,
 }
 
 

@@ -84,7 +84,7 @@ def _built() -> tuple[tuple[tuple[Shader, ...], dict[str, Any]], ...]:
             context = context_for(graph, options)
             target, graph = context.target, optimise(graph, context)
             passes = lower(graph, target)
-            texts = [glsl_es.print_program(p.program, target.glsl) for p in passes]
+            texts = [glsl_es.print_program(p.program, target.glsl).text for p in passes]
             made_of = [
                 Shader(model, variant, p, text) for p, text in zip(passes, texts, strict=True)
             ]

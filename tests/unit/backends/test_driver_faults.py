@@ -322,7 +322,7 @@ def formula_shaders() -> tuple[tuple[str, str], ...]:
         names = [f"x{k}" for k in range(count)]
         called = Call(name, tuple(map(Var, names)))
         function = Formulas("highp").function("epilogue", called, {n: n for n in names})
-        made.append((name, print_program(program_of(function), 300)))
+        made.append((name, print_program(program_of(function), 300).text))
     return tuple(made)
 
 
@@ -433,7 +433,7 @@ def test_external_samplers_state_their_precision() -> None:
     """Android's emulator has no default precision for them."""
     frame = TextureBinding("u_x", "external", matrix="u_x_matrix")
     program = Program("fragment", "mediump", [], [frame], [], [], [], targets=0)
-    assert "uniform highp samplerExternalOES u_x;" in print_program(program, 300)
+    assert "uniform highp samplerExternalOES u_x;" in print_program(program, 300).text
 
 
 def feedback(made: dict[str, Any], gpu_pass: dict[str, Any]) -> set[tuple[Any, ...]]:

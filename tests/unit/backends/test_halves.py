@@ -43,7 +43,7 @@ def lines(body: Body, **more: object) -> list[str]:
     """Return the body of what a program of 16-bit types is in WGSL."""
     made = with_half_types(program(body, **more))
     verify(made)
-    text = print_program(made)
+    text = print_program(made).text
     main = text[text.index("fn main") :].split("\n")
     return [line.strip() for line in main[1:] if line.strip() not in ("", "}", *FRAME)]
 
@@ -102,7 +102,7 @@ def test_matrices_functions_and_constants_are_narrow():
     body.write(0, total)
     made = with_half_types(program(body, arrays=[WEIGHTS]))
     verify(made)
-    text = print_program(made)
+    text = print_program(made).text
     assert "fn twice(v: vec4h) -> vec4h" in text
     assert "vec4h(0.1, 65504.0, 0.0, -1.0)" in text
     assert "targets.target_0 = vec4f(total);" in text

@@ -228,7 +228,7 @@ def test_ints_are_divided_as_unsigned_ones_in_wgsl_unless_the_divisor_is_a_numbe
     body.let("half", i // 3)
     body.let("tile", at // ivec2(Uniform("u_width"), 4))
     body.let("ratio", Variable("v", FLOAT) / Variable("w", FLOAT))
-    text = print_wgsl(program(body, uniforms=("u_n", "u_width")))
+    text = print_wgsl(program(body, uniforms=("u_n", "u_width"))).text
     assert "var row: i32 = i32(u32(i) / u32(sizes.u_width));" in text
     assert "var column: i32 = i32(u32(i) % u32(sizes.u_width + 1));" in text
     assert "var half: i32 = i / 3;" in text
@@ -247,7 +247,7 @@ def test_what_a_function_writes_to_is_a_pointer_in_wgsl():
     v = body.declare("v", VEC4)
     body.perform(twice(v))
     body.write(0, v)
-    text = print_wgsl(program(body))
+    text = print_wgsl(program(body)).text
     assert "fn fill(v: ptr<function, vec4f>) { (*v) = vec4f(1.0); }" in text
     assert "fn twice(v: ptr<function, vec4f>) { fill(v); }" in text
     assert "    twice(&v);" in text

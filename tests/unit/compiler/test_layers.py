@@ -20,7 +20,7 @@ from shadergen.backends.kernels import CONVOLUTION, LOOP_NEST, WINOGRAD
 from shadergen.compiler.debugging.heat_maps import heat, write_heat_maps
 from shadergen.compiler.debugging.inside import Alone, Inside
 from shadergen.compiler.debugging.layers import Layers, compare_layers
-from shadergen.compiler.debugging.pixels import difference, writing_line
+from shadergen.compiler.debugging.pixels import difference
 from shadergen.compiler.debugging.sheets import as_maps, columns_of, sheet
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import verifying
@@ -325,10 +325,3 @@ def test_a_sheet_keeps_the_order_of_channels() -> None:
     assert image[:, 0].tolist() == [0, 0, -1, 2, 2, -1, 4, 4]
     assert image[0].tolist() == [0, 0, 0, -1, 1, 1, 1]
     assert image[7].tolist() == [4, 4, 4, -1, -1, -1, -1]
-
-
-def test_the_writing_line_is_in_the_main_function() -> None:
-    source = "void store(ivec2 p) {\n}\nvoid main() {\n    store(p);\n    target_1 = v;\n}"
-    assert writing_line(source, 1) == 5
-    assert writing_line("void main() {\n    imageStore(u, p, v);\n}", 0) == 2
-    assert writing_line("void main() {}", 0) is None
