@@ -16,91 +16,44 @@ rounded value, and beside it what is missing, which readers add.
 
 from __future__ import annotations
 
-import re
 from dataclasses import field
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ...errors import InternalError
 from ...records import dataclass
-from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform
+from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform, Variable
 from ..shader.halves import with_half_types
-from ..shader.types import FLOAT, IVEC2
-from .expression_printer import LEVELS
+from ..shader.types import FLOAT, INT, IVEC2
+from .expression_printer import ATOM
 from .glsl_es import GlslEs
 from .printer import comment
-from .user_shader_planes import ONE_PLANE, Grid, Plane, definitions
+from .user_shader_functions import (
+    HALVES,
+    JOINED,
+    KEPT,
+    REST,
+    REST_OR_ZERO,
+    ROUNDED,
+    ROUNDED_OR_ZERO,
+    STRENGTH,
+)
+from .user_shader_planes import ONE_PLANE, Grid, Plane, both_sides, definitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..shader.expressions import BuiltIn, Expression, Texel
     from ..shader.program import Function, Program
-    from ..shader.statements import Comment, WriteTarget
+    from ..shader.statements import Comment, Statement, WriteTarget
     from ..shader.types import Type
 
-# The sides of one texture, or what both are less.
-PAIR = re.compile(r"int\((\w+)_size\.x\)((?: - \d+)?), int\(\1_size\.y\)\2")
-STRENGTH = "strength"  # of the network, where its result is mixed with the picture
-CELLS = re.compile(r"(\w+_(?:cell|plane))\.x((?: - \d+)?), \1\.y\2")
-# In the main function: the pixel of a plane with its halo, the nearest one without, the size with
-# the halo, and the digits that are kept of results.
-OUT_PIXEL, NEAREST, OUT_CELL, KEPT = "out_pixel", "nearest_pixel", "out_cell", "kept"
-# Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
-# fit: the errors of many layers then add up.
-WHY_ROUNDED = """\
-// The player stores 16-bit floats, and some GPUs cut off the digits that do not fit.
-// So round to the nearest 16-bit float first.
-"""
-ROUNDED = f"""{WHY_ROUNDED}vec4 rounded_to_half(vec4 v) {{
-    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
-}}"""
-
-
+# In the main function: the pixel of a plane with its halo, the nearest one without, and the size
+# with the halo.
+OUT_PIXEL, NEAREST, OUT_CELL = "out_pixel", "nearest_pixel", "out_cell"
+INVOCATION = "ivec2(gl_GlobalInvocationID.xy)"
 # What functions are for, by their names.
 PURPOSES = {"lane": "// Returns component i of v; some compilers move v to memory for v[i]."}
-# 16-bit types by name: what they are where a compiler has such types, as Vulkan's have, and
-# elsewhere. Functions of GLSL take them from 4.50 on. Values of these types are stored as they are.
-HALF_TYPES = {
-    "f16": ("float16_t", "float"),
-    "f16x2": ("f16vec2", "vec2"),
-    "f16x3": ("f16vec3", "vec3"),
-    "f16x4": ("f16vec4", "vec4"),
-    "f16x4x4": ("f16mat4", "mat4"),
-}
-EXPLICIT = "GL_EXT_shader_explicit_arithmetic_types_float16"
-HALVES = "\n".join(
-    (
-        f"#if defined({EXPLICIT}) && __VERSION__ >= 450",
-        f"#extension {EXPLICIT} : enable",
-        *(f"#define {name} {half}" for name, (half, _) in HALF_TYPES.items()),
-        "#define stored(v) vec4(v)",
-        f"#define stored_or_zero(v, {KEPT}) ({KEPT} == 0u ? vec4(0.0) : vec4(v))",
-        "#else",
-        *(f"#define {name} {full}" for name, (_, full) in HALF_TYPES.items()),
-        "#define stored(v) rounded_to_half(v)",
-        f"#define stored_or_zero(v, {KEPT}) rounded_or_zero(v, {KEPT})",
-        "#endif",
-    )
-)
-
-
-# The same, where a halo of zeros keeps no digits.
-ROUNDED_OR_ZERO = f"""{WHY_ROUNDED}vec4 rounded_or_zero(vec4 v, uint {KEPT}) {{
-    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & {KEPT});
-}}"""
-
-
-# Values of split textures: what the rounded value lacks is stored 2048 times as large, which keeps
-# it above the smallest 16-bit floats.
-REST = """// Returns the error of rounding v to 16 bits, times 2048.
-vec4 rest(vec4 v) { return rounded_to_half((v - rounded_to_half(v)) * 2048.0); }"""
-REST_OR_ZERO = f"""// Returns the error of rounding v to 16 bits, times 2048.
-vec4 rest_or_zero(vec4 v, uint {KEPT}) {{
-    return rounded_or_zero((v - rounded_or_zero(v, {KEPT})) * 2048.0, {KEPT});
-}}"""
-JOINED = """// Returns a rounded value plus its rounding error, which is stored times 2048.
-vec4 joined(vec4 rounded, vec4 rest) { return rounded + rest * 0.00048828125; }"""
 
 
 @dataclass(frozen=True)
@@ -110,21 +63,21 @@ class Bindings:
     Attributes:
         textures: the plane that each sampler reads, by the sampler's name.
         tables: the texture of constants that a sampler reads, by the sampler's name.
-        sizes: the text of each uniform, and how tightly its outermost operator binds.
-        pixel: the text of the pixel at hand, an ivec2, in a plane with its halo.
-        size: the text of the width and height of one of the result's planes, an ivec2.
+        sizes: the value of each uniform.
+        pixel: the pixel at hand of a fragment pass, an ivec2, in a plane with its halo.
+        size: width and height of one of the result's planes, an ivec2.
         grid: how the program's render targets lie in the result.
         block: columns and rows of pixels that an invocation computes.
-        alpha: the text of the fourth component of what the pass returns, if not the program's.
+        alpha: the texture whose fourth component the pass returns, if not the program's own.
         picture: the plane that the result is mixed with by ``STRENGTH``, if any.
         grids: how planes lie in each texture that the pass binds, by its name.
     """
 
     textures: Mapping[str, Plane]
     tables: Mapping[str, str]
-    sizes: Mapping[str, tuple[str, int]]
-    pixel: str
-    size: str
+    sizes: Mapping[str, Expression]
+    pixel: Expression
+    size: Expression
     grid: Grid = ONE_PLANE
     block: tuple[int, int] = (1, 1)
     alpha: str = ""
@@ -142,18 +95,14 @@ class Bindings:
         return self.block != (1, 1)
 
 
-def both_sides(width: str, height: str) -> str:
-    """Return the ivec2 of two ints, shorter where they are the sides of one texture."""
-    if found := PAIR.fullmatch(f"{width}, {height}"):
-        return f"ivec2({found[1]}_size){found[2]}"
-    if found := CELLS.fullmatch(f"{width}, {height}"):
-        return f"{found[1]}{found[2]}"
-    return f"ivec2({width}, {height})"
-
-
 def note(text: str) -> str:
     """Make any text safe inside a line comment; players end a pass at ``//!`` wherever it is."""
     return comment(text).replace("//!", "// !")
+
+
+def sample(texture: str) -> str:
+    """Return the text of what a texture's sampler makes at the pixel at hand."""
+    return f"{texture}_tex({texture}_pos)"
 
 
 class UserShader(GlslEs):
@@ -165,7 +114,8 @@ class UserShader(GlslEs):
         super().__init__(program.chained)
         self._bindings = bindings
         self._targets = program.targets // prod(bindings.block)  # of a pixel
-        self._compound[Uniform] = self._size
+        self.used: set[str] = set()  # names of sizes of textures in what is printed so far
+        self._compound[Uniform] = self._uniform
 
     def type(self, t: Type) -> str:
         if t.scalar != "half":
@@ -177,18 +127,21 @@ class UserShader(GlslEs):
             return super().scalar(number)
         return f"f16({super().scalar(Number(number.value, FLOAT))})"
 
-    def _size(self, e: Uniform) -> tuple[str, int]:
-        return self._bindings.sizes[e.name]
+    def _uniform(self, e: Uniform) -> tuple[str, int]:
+        if e.type == INT:
+            return self.printed(self._bindings.sizes[e.name])
+        self.used.add(e.name)
+        return e.name, ATOM
 
     def construct(self, e: Construct) -> str:
         if e.type != IVEC2 or len(e.parts) != 2:
             return super().construct(e)
-        x, y = e.parts
-        if isinstance(x, Uniform) and isinstance(y, Uniform):
-            return both_sides(self.expression(x), self.expression(y))
-        if (clamped := _clamped(x, y)) is not None:
+        sizes = (self._bindings.sizes[p.name] if isinstance(p, Uniform) else p for p in e.parts)
+        if (size := both_sides(*sizes)) is not None:
+            return self.expression(size)
+        if (clamped := _clamped(*e.parts)) is not None:
             position, last = clamped
-            most = both_sides(*map(self.expression, last))
+            most = self.construct(Construct(IVEC2, last))
             return f"min(max({self.expression(position)}, ivec2(0)), {most})"
         return super().construct(e)
 
@@ -205,32 +158,39 @@ class UserShader(GlslEs):
             raise InternalError(f"user shaders have no {e.name}")
         if self._bindings.grid.halo or self._bindings.in_blocks:
             return NEAREST
-        return OUT_PIXEL if self._bindings.is_dispatch else self._bindings.pixel
+        return OUT_PIXEL if self._bindings.is_dispatch else self.expression(self._bindings.pixel)
 
     def texel(self, e: Texel) -> str:
         if e.position is None or e.layer is not None or e.texture.unit is not None:
             raise InternalError(f"user shaders fetch from 2D textures only, not {e.texture.name}")
         if table := self._bindings.tables.get(e.texture.name):
             return f"texelFetch({table}, {self.expression(e.position)}, 0)"
-        plane = self._bindings.textures[e.texture.name]
-        position, level = self.printed(e.position)
-        moved = plane.number or plane.grid.halo or plane.grid.split
-        return plane.fetch(f"({position})" if moved and level < LEVELS["+"] else position)
+        return self._fetch(self._bindings.textures[e.texture.name], e.position)
+
+    def _fetch(self, plane: Plane, position: Expression) -> str:
+        """Return a texel of a plane, and what its 16-bit floats lack added to it."""
+        if plane.sampled:
+            return sample(plane.texture)
+        texels = [
+            f"texelFetch({texture}_raw, {self.expression(place)}, 0)"
+            for texture, place in plane.texels(position)
+        ]
+        return f"joined({', '.join(texels)})" if len(texels) > 1 else texels[0]
 
     def write_target(self, s: WriteTarget) -> str:
-        if self._bindings.in_blocks:  # :meth:`stores_of_block` follow
+        if self._bindings.in_blocks:  # :meth:`_stores_of_block` follows
             return f"vec4 {self._of_block(s.target)} = {self.expression(s.value)};"
         if self._bindings.is_dispatch:
             grid = self._bindings.grid
             if not grid.split:
-                place = grid.at(OUT_PIXEL, s.target, OUT_CELL)
-                return f"imageStore(out_image, {place}, {self._stored(s.value)});"
+                return self._store(OUT_PIXEL, s.target, self._stored(s.value))
             value, lines = self.expression(s.value), []
-            if not value.isidentifier():
+            if not isinstance(s.value, Variable):
                 name = f"stored_p{s.target}"
                 lines, value = [f"vec4 {name} = {value};"], name
             return "\n".join([*lines, *self._stores(OUT_PIXEL, s.target, value)])
         value, alpha = self.expression(s.value), self._bindings.alpha
+        alpha = f"{sample(alpha)}.a" if alpha else ""
         if _half(s.value) is not None and not self._bindings.picture:
             stored = self._stored(s.value)
             if not alpha:
@@ -242,19 +202,64 @@ class UserShader(GlslEs):
         elif alpha:
             value = f"vec4({self.atom(s.value)}.rgb, {alpha})"
         if picture := self._bindings.picture:
-            value = f"mix({picture.fetch(self._bindings.pixel)}, {value}, {STRENGTH})"
+            value = f"mix({self._fetch(picture, self._bindings.pixel)}, {value}, {STRENGTH})"
         return f"return {self._rounded(value)};"
 
     def _stores(self, texel: str, target: int, value: str, kept: str = KEPT) -> Iterator[str]:
         """Yield the stores of a render target, and of the rest of its value if it is split."""
-        grid = self._bindings.grid
-        place = grid.at(texel, target, OUT_CELL)
-        yield f"imageStore(out_image, {place}, {self._rounded(value, kept=kept)});"
-        if grid.split:
-            beside = grid.at(texel, target, OUT_CELL, rest=True)
-            yield f"imageStore(out_image, {beside}, {self._rounded(value, 'rest', kept)});"
+        yield self._store(texel, target, self._rounded(value, kept=kept))
+        if self._bindings.grid.split:
+            yield self._store(texel, target, self._rounded(value, "rest", kept), rest=True)
 
-    def stores_of_block(self) -> Iterator[str]:
+    def _store(self, texel: str, target: int, value: str, rest: bool = False) -> str:
+        """Return the store of a render target's value, or of its rest, at a texel of its cell."""
+        cell = Variable(OUT_CELL, IVEC2)
+        place = self._bindings.grid.at(Variable(texel, IVEC2), target, cell, rest)
+        return f"imageStore(out_image, {self.expression(place)}, {value});"
+
+    def hook(self, main: Sequence[Statement]) -> str:
+        """Return the function that the player calls."""
+        lines = [*self._start(), *self.block(main)]
+        if self._bindings.in_blocks:
+            lines += self._stores_of_block()
+        return self.nested(f"{'void' if self._bindings.is_dispatch else 'vec4'} hook()", lines)
+
+    def _start(self) -> Iterator[str]:
+        """Yield the first lines of a pass: which pixel it computes.
+
+        In the halo that is the nearest of the plane, so that all that it reads exists.
+        """
+        grid, margin = self._bindings.grid, self._bindings.grid.margin
+        if self._bindings.is_dispatch:
+            yield f"ivec2 {OUT_CELL} = {self._size}{f' + {2 * margin}' if margin else ''};"
+        if grid.halo or self._bindings.is_dispatch:
+            yield f"ivec2 {OUT_PIXEL} = {self._pixel};"
+        if self._bindings.is_dispatch:
+            yield f"if (any(greaterThanEqual({OUT_PIXEL}, {OUT_CELL}))) return;"
+        if self._bindings.in_blocks:
+            columns, rows = self._bindings.block
+            last = f"{self._size} - ivec2({columns}, {rows})"
+            yield f"ivec2 {NEAREST} = max(min({_less(OUT_PIXEL, margin)}, {last}), ivec2(0));"
+        elif grid.halo:
+            yield f"ivec2 {NEAREST} = {_inside(OUT_PIXEL, margin, self._size)};"
+            if grid.halo.content == "zeros":
+                yield f"uint {KEPT} = {_kept(NEAREST, OUT_PIXEL, margin)};"
+
+    @property
+    def _size(self) -> str:
+        """The width and height of one of the result's planes."""
+        return self.expression(self._bindings.size)
+
+    @property
+    def _pixel(self) -> str:
+        """The pixel at hand, in a plane with its halo."""
+        if not self._bindings.is_dispatch:
+            return self.expression(self._bindings.pixel)
+        columns, rows = self._bindings.block
+        in_blocks = self._bindings.in_blocks
+        return f"{INVOCATION} * ivec2({columns}, {rows})" if in_blocks else INVOCATION
+
+    def _stores_of_block(self) -> Iterator[str]:
         """Yield the stores of a block of two pixels of a row.
 
         At the border, the block that was computed lies further inside than the texels that are
@@ -267,7 +272,7 @@ class UserShader(GlslEs):
             if pixel:
                 yield f"ivec2 {texel} = {OUT_PIXEL} + ivec2(1, 0);"
                 yield f"if ({texel}.x >= {OUT_CELL}.x) return;"
-            yield f"ivec2 {nearest} = {_inside(texel, margin, self._bindings.size)};"
+            yield f"ivec2 {nearest} = {_inside(texel, margin, self._size)};"
             if grid.halo and grid.halo.content == "zeros":
                 yield f"uint {kept} = {_kept(nearest, texel, margin)};"
             yield f"bool {is_first} = {nearest}.x == {NEAREST}.x;"
@@ -332,18 +337,14 @@ def _clamped(
     return (vectors[0], (lasts[0], lasts[1])) if vectors[0] == vectors[1] else None
 
 
-def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[str]]:
-    """Return the constants and functions of a pass, callees first, and the lines of its body."""
+def print_pass(program: Program, bindings: Bindings) -> list[str]:
+    """Return the constants and functions of a pass, callees first, and its ``hook()``."""
     halves = [HALVES] if program.precision == "mediump" else []
     program = with_half_types(program)
     glsl = UserShader(program, bindings)
-    body = [
-        *_start(bindings),
-        *glsl.main(program.main),
-        *(glsl.stores_of_block() if bindings.in_blocks else ()),
-    ]
-    code = [*(glsl.constants(array) for array in program.arrays), *glsl.functions()]
-    sizes = filter(None, [definitions(bindings.grids, "\n".join([*code, *body]))])
+    hook = glsl.hook(program.main)
+    code = [*(glsl.constants(array) for array in program.arrays), *glsl.functions(), hook]
+    sizes = filter(None, [definitions(bindings.grids, glsl.used)])
     grid = bindings.grid
     zeros = grid.halo is not None and grid.halo.content == "zeros"
     storing = [ROUNDED_OR_ZERO if zeros else ROUNDED]
@@ -351,29 +352,7 @@ def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[st
         storing.append(REST_OR_ZERO if zeros else REST)
     planes = (*bindings.textures.values(), *filter(None, [bindings.picture]))
     joins = [JOINED] if any(plane.rest or plane.grid.split for plane in planes) else []
-    return [*halves, *sizes, *storing, *joins, *code], body
-
-
-def _start(bindings: Bindings) -> Iterator[str]:
-    """Yield the first lines of a pass: which pixel it computes.
-
-    In the halo that is the nearest of the plane, so that all that it reads exists.
-    """
-    grid, margin = bindings.grid, bindings.grid.margin
-    if bindings.is_dispatch:
-        yield f"ivec2 {OUT_CELL} = {bindings.size}{f' + {2 * margin}' if margin else ''};"
-    if grid.halo or bindings.is_dispatch:
-        yield f"ivec2 {OUT_PIXEL} = {bindings.pixel};"
-    if bindings.is_dispatch:
-        yield f"if (any(greaterThanEqual({OUT_PIXEL}, {OUT_CELL}))) return;"
-    if bindings.in_blocks:
-        columns, rows = bindings.block
-        last = f"{bindings.size} - ivec2({columns}, {rows})"
-        yield f"ivec2 {NEAREST} = max(min({_less(OUT_PIXEL, margin)}, {last}), ivec2(0));"
-    elif grid.halo:
-        yield f"ivec2 {NEAREST} = {_inside(OUT_PIXEL, margin, bindings.size)};"
-        if grid.halo.content == "zeros":
-            yield f"uint {KEPT} = {_kept(NEAREST, OUT_PIXEL, margin)};"
+    return [*halves, *sizes, *storing, *joins, *code]
 
 
 def _less(texel: str, margin: int) -> str:
@@ -392,15 +371,14 @@ def _kept(nearest: str, texel: str, margin: int) -> str:
     return f"{nearest} == {_less(texel, margin)} ? 0xFFFFE000u : 0u"
 
 
-def print_copy(texture: str, rests: bool = False) -> tuple[list[str], list[str]]:
-    """Return the functions and the body of a pass that copies a texture, a texel for a pixel.
+def print_copy(texture: str, rests: bool = False) -> list[str]:
+    """Return the functions of a pass that copies a texture texel by texel, and its ``hook()``.
 
     Args:
         texture: the player's.
         rests: copy what the 16-bit floats of its values lack.
     """
     at = f"(floor({texture}_pos * {texture}_size) + 0.5) * {texture}_pt"
-    texel = f"{texture}_tex({at})"
-    if rests:
-        return [ROUNDED, REST], [f"return rest({texel});"]
-    return [ROUNDED], [f"return rounded_to_half({texel});"]
+    value = f"{'rest' if rests else 'rounded_to_half'}({texture}_tex({at}))"
+    hook = f"vec4 hook() {{\n    return {value};\n}}"
+    return [ROUNDED, REST, hook] if rests else [ROUNDED, hook]

@@ -1,8 +1,8 @@
-"""How planes lie in the textures of user shaders, and GLSL for their sizes and texels.
+"""How planes lie in the textures of user shaders: their sizes and texels.
 
 A compute pass stores its planes side by side in one texture, each in a cell with its halo. A pass
 that reads such a texture defines ``conv1_cell``, the size of a cell, and ``conv1_plane``, the size
-without the halo, both as an ivec2.
+without the halo, both as an ivec2. The player's ``conv1_size`` and ``conv1_pos`` are vec2s.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...records import dataclass
+from ..shader.constructors import construct, ivec2, vec2
+from ..shader.expressions import Binary, Construct, Lanes, Number, Uniform
+from ..shader.types import INT, IVEC2, VEC2
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from ...ir.types import Halo
-
-SIDES = ("x", "y")
+    from ..shader.expressions import Expression
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,20 @@ class Grid:
         """Texels on each side of a plane."""
         return self.halo.width if self.halo else 0
 
-    def at(self, position: str, number: int, cell: str, rest: bool = False) -> str:
-        """Return the text of a position of a plane, or of its rest, in the texture.
+    def at(
+        self, position: Expression, number: int, cell: Expression, rest: bool = False
+    ) -> Expression:
+        """Return where a position of a plane, or of its rest, is in the texture: an ivec2.
 
-        ``cell`` is a cell's size.
+        ``cell`` is a cell's size, an ivec2.
         """
         row, column = divmod(number, self.columns)
         beside = self.columns if rest else 0
         if self.woven:
-            pixel = f"{position} * ivec2({self.columns}, {self.rows}) + ivec2({column}, {row})"
-            return f"{pixel} + ivec2({beside}, 0) * {cell}" if rest else pixel
+            pixel = position * ivec2(self.columns, self.rows) + ivec2(column, row)
+            return pixel + ivec2(beside, 0) * cell if rest else pixel
         column += beside
-        return f"{position} + ivec2({column}, {row}) * {cell}" if row or column else position
+        return position + ivec2(column, row) * cell if row or column else position
 
 
 ONE_PLANE = Grid()
@@ -78,46 +82,84 @@ class Plane:
     rest: str = ""
     sampled: bool = False
 
-    def fetch(self, position: str) -> str:
-        """Return the text of a texel; the position binds as tightly as ``+``."""
-        if self.sampled:
-            return f"{self.texture}_tex({self.texture}_pos)"
-        cell = f"{self.texture}_cell"
+    def texels(self, position: Expression) -> Iterator[tuple[str, Expression]]:
+        """Yield the texture and position of a value's texel, and of its rest if there is one."""
         if self.grid.halo:
-            position = f"{position} + {self.grid.margin}"
+            position = position + self.grid.margin
+        cell = cell_size(self.texture)
         place = self.grid.at(position, self.number, cell)
-        texel = f"texelFetch({self.texture}_raw, {place}, 0)"
+        yield self.texture, place
         if self.rest:
-            return f"joined({texel}, texelFetch({self.rest}_raw, {place}, 0))"
-        if self.grid.split:
-            beside = self.grid.at(position, self.number, cell, rest=True)
-            return f"joined({texel}, texelFetch({self.texture}_raw, {beside}, 0))"
-        return texel
+            yield self.rest, place
+        elif self.grid.split:
+            yield self.texture, self.grid.at(position, self.number, cell, rest=True)
 
 
-def side(texture: str, axis: int, grid: Grid) -> str:
-    """Return the int of the width (0) or height (1) of a texture's planes."""
-    if grid.halo:
-        return f"{texture}_plane.{SIDES[axis]}"
-    return f"int({texture}_size.{SIDES[axis]})" if grid.is_one else f"{texture}_cell.{SIDES[axis]}"
+def position_at_hand(texture: str) -> Expression:
+    """Return the position of the pixel at hand in a texture, a vec2 of 0 to 1."""
+    return Uniform(f"{texture}_pos", VEC2)
 
 
-def float_size(texture: str, grid: Grid) -> str:
-    """Return the vec2 of the size of a texture's planes."""
-    return f"vec2({texture}_plane)" if grid.halo else float_cell(texture, grid)
+def texture_size(texture: str) -> Expression:
+    """Return the width and height of a texture, a vec2."""
+    return Uniform(f"{texture}_size", VEC2)
 
 
-def float_cell(texture: str, grid: Grid) -> str:
-    """Return the vec2 of the size of a texture's planes with their halos."""
-    return f"{texture}_size" if grid.is_one else f"vec2({texture}_cell)"
+def cell_size(texture: str) -> Expression:
+    """Return the width and height of a texture's planes with their halos, an ivec2."""
+    return Uniform(f"{texture}_cell", IVEC2)
 
 
-def definitions(grids: Mapping[str, Grid], code: str) -> str:
-    """Return the definitions of what code takes for sizes of textures' planes, which are ivec2."""
+def plane_size(texture: str) -> Expression:
+    """Return the width and height of a texture's planes without their halos, an ivec2."""
+    return Uniform(f"{texture}_plane", IVEC2)
+
+
+def sides(texture: str, grid: Grid) -> tuple[Expression, Expression]:
+    """Return the width and the height of a texture's planes, two ints."""
+    if grid.is_one and not grid.halo:
+        size = texture_size(texture)
+        return construct(INT, size.x), construct(INT, size.y)
+    size = plane_size(texture) if grid.halo else cell_size(texture)
+    return size.x, size.y
+
+
+def both_sides(width: Expression, height: Expression) -> Expression | None:
+    """Return the ivec2 of two ints that are the sides of one texture, or as much less than these.
+
+    Returns:
+        None for other ints.
+    """
+    match width, height:
+        case Lanes(vector=Uniform() as size, names="x"), Lanes(vector=other, names="y"):
+            return size if size == other else None
+        case Construct(parts=(x,)), Construct(parts=(y,)):
+            vector = both_sides(x, y)
+            return ivec2(vector) if vector is not None else None
+        case Binary(operator="-", left=x, right=Number() as less), Binary(
+            operator="-", left=y, right=other
+        ):
+            vector = both_sides(x, y) if less == other else None
+            return vector - less if vector is not None else None
+    return None
+
+
+def float_size(texture: str, grid: Grid) -> Expression:
+    """Return the size of a texture's planes, a vec2."""
+    return vec2(plane_size(texture)) if grid.halo else float_cell(texture, grid)
+
+
+def float_cell(texture: str, grid: Grid) -> Expression:
+    """Return the size of a texture's planes with their halos, a vec2."""
+    return texture_size(texture) if grid.is_one else vec2(cell_size(texture))
+
+
+def definitions(grids: Mapping[str, Grid], used: Collection[str]) -> str:
+    """Return the definitions of sizes of textures' planes that a pass uses, by their names."""
     cells, planes = [], []
     for texture, grid in grids.items():
-        cell, is_whole = f"ivec2({texture}_size)", f"{texture}_plane" in code
-        if not grid.is_one and (f"{texture}_cell" in code or is_whole):
+        cell, is_whole = f"ivec2({texture}_size)", f"{texture}_plane" in used
+        if not grid.is_one and (f"{texture}_cell" in used or is_whole):
             cells.append(f"#define {texture}_cell ({cell} / ivec2({grid.across}, {grid.rows}))")
             cell = f"{texture}_cell"
         if is_whole:

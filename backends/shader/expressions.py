@@ -161,7 +161,10 @@ class Variable(Expression):
 
 @dataclass(frozen=True)
 class Uniform(Expression):
-    """A value that the runtime sets: an int, or the matrix of an external texture."""
+    """A value that the runtime sets: an int, or the matrix of an external texture.
+
+    Dialects may add others: in user shaders, the player sets sizes of textures, which are vectors.
+    """
 
     name: str
     type: Type = INT

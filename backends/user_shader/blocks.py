@@ -21,25 +21,17 @@ from ...errors import ShadergenError
 from ...ir.ops import DepthToSpace
 from ...passes.kernel_ops import parts
 from ...records import dataclass, replace
-from ..dialects.user_shader import STRENGTH, Bindings, both_sides, print_copy, print_pass
-from ..dialects.user_shader_planes import ONE_PLANE, Grid, Plane, float_cell, float_size
+from ..dialects.user_shader import Bindings, print_copy, print_pass
+from ..dialects.user_shader_functions import strength_definition
+from ..dialects.user_shader_planes import ONE_PLANE, Grid, Plane
+from ..shader.constructors import ivec2
 from ..shader.namer import Namer
+from .binds import Bound, is_computable, known_sizes, pixel_at_hand, size_expression
 from .expressible import TABLES, check_binds
+from .hooks import HOOKED
 from .naming import PassNames
 from .sampling import sampled_resizes
-from .sizes import (
-    SYMBOLS,
-    Tree,
-    checked,
-    divided,
-    glsl,
-    is_fixed,
-    plus,
-    postfix,
-    sides_of,
-    times,
-    tree,
-)
+from .sizes import SYMBOLS, Tree, checked, divided, plus, postfix, times, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,14 +42,11 @@ if TYPE_CHECKING:
     from ..gpu import GpuPass
     from .expressible import Ports
 
-PICTURE, HOOKED = "picture", "HOOKED"
+PICTURE = "picture"
 LUMA = "luma"  # the copy of the player's, where a network of chroma reads it
 RESTS = "_rests"  # of what the 16-bit floats of the copies lack
-SCALES = range(2, 9)  # of upscalers, for shorter code
 WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all planes
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
-ONE_PIXEL = 1, 1  # of an invocation: the usual block
-COMPUTED_PIXEL = "ivec2(gl_GlobalInvocationID.xy)"
 
 
 @dataclass(frozen=True)
@@ -74,8 +63,7 @@ class Block:
         compute: for a compute pass, width and height of what a workgroup writes, and then of its
             invocations; None for a fragment pass.
         comments: what the code is, for people.
-        functions: constants and functions.
-        body: the lines of ``hook()``.
+        code: constants, functions and at the end ``hook()``, one string each.
     """
 
     description: str
@@ -83,8 +71,7 @@ class Block:
     save: str
     size: tuple[str, str] | None
     comments: Sequence[str]
-    functions: Sequence[str]
-    body: Sequence[str]
+    code: Sequence[str]
     compute: tuple[int, int, int, int] | None = None
     tables: Sequence[str] = ()
     node: Node | None = None
@@ -123,12 +110,6 @@ class Strength:
     def mixes(self) -> bool:
         return self.live or self.value != 1
 
-    @property
-    def definition(self) -> str:
-        """Give the name its value, unless the player has done so for ``//!PARAM``."""
-        define = f"#define {STRENGTH} {float(self.value)}"
-        return f"#ifndef {STRENGTH}\n{define}\n#endif" if self.live else define
-
 
 def blocks_of(
     files: BuildFiles, ports: Ports, strength: Strength, split: bool
@@ -163,19 +144,11 @@ def blocks_of(
 def _copies(texture: str, name: str, split: bool) -> Iterator[Block]:
     """Yield the copy of a player's texture, and of what its 16-bit floats lack."""
     size = None if texture == HOOKED else (f"{texture}.w", f"{texture}.h")
-    yield Block(f"copy of the {name}", [texture], name, size, [], *print_copy(texture))
+    yield Block(f"copy of the {name}", [texture], name, size, [], print_copy(texture))
     if split:
-        copy = print_copy(texture, rests=True)
         what = f"16-bit rounding errors of the {name}"
-        yield Block(what, [texture], f"{name}{RESTS}", size, [], *copy)
-
-
-@dataclass(frozen=True)
-class _Bound:
-    """A texture that a pass binds: how its planes lie in it, and their width and height."""
-
-    grid: Grid
-    size: tuple[Tree, Tree]
+        code = print_copy(texture, rests=True)
+        yield Block(what, [texture], f"{name}{RESTS}", size, [], code)
 
 
 class _Blocks:
@@ -236,30 +209,26 @@ class _Blocks:
         every = {r["uniform"]: (r["texture"], r.get("layer", 0)) for r in entry["reads"]}
         tables = {s: self.tables[t] for s, (t, _) in every.items() if t in self.tables}
         reads = {sampler: read for sampler, read in every.items() if sampler not in tables}
-        bound: dict[Tree, str] = {}  # sizes, as GLSL
-        binds: dict[str, _Bound] = {}
+        binds: dict[str, Bound] = {}
         for texture, layer in reads.values():
             t = self.textures[self.input if texture in self.sampled else texture]
             own = tree(t["width"]), tree(t["height"])
             plane = self.planes[texture, layer]
             for name in filter(None, (plane.texture, plane.rest)):
-                binds.setdefault(name, _Bound(plane.grid, own))
-        for name, one in reversed(binds.items()):
-            bound |= sides_of(name, one.grid, *one.size)
+                binds.setdefault(name, Bound(plane.grid, own))
+        known = known_sizes(binds)
         settings = {u["name"]: tree(u["value"][0]) for u in entry["uniforms"]}
         wanted = [*settings.values(), width, height]
-        if any(_needs(size, bound) for size in wanted) or not binds:
-            own = SYMBOLS[0], SYMBOLS[1]
-            binds[PICTURE] = _Bound(Grid(), own)
-            bound = sides_of(PICTURE, Grid(), *own) | bound
-        alpha = ""
-        if is_last and result["channels"] == OPAQUE:
-            binds[HOOKED] = _Bound(Grid(), (width, height))
-            alpha = f"{HOOKED}_tex({HOOKED}_pos).a"
+        if not binds or not all(is_computable(size, known) for size in wanted):
+            binds[PICTURE] = Bound(Grid(), (SYMBOLS[0], SYMBOLS[1]))
+            known = known_sizes(binds)
+        passes_alpha = is_last and result["channels"] == OPAQUE
+        if passes_alpha:
+            binds[HOOKED] = Bound(Grid(), (width, height))
         mixes = is_last and self.strength.mixes
         if mixes:
             for name in filter(None, (PICTURE, self.picture.rest)):
-                binds.setdefault(name, _Bound(Grid(), (width, height)))
+                binds.setdefault(name, Bound(Grid(), (width, height)))
         check_binds(gpu_pass.node.name, len(binds) + len(set(tables.values())))
         grid = saved.grid
         if shuffled := woven(gpu_pass.node):
@@ -278,25 +247,21 @@ class _Blocks:
             )
         across, down = WORKGROUP
         block = gpu_pass.node.choice.block
-        is_compute = not grid.is_one or block != ONE_PIXEL
-        pixel = COMPUTED_PIXEL
-        if block != ONE_PIXEL:
-            pixel = f"{pixel} * ivec2({block[0]}, {block[1]})"
         bindings = Bindings(
             {sampler: self.planes[read] for sampler, read in reads.items()},
             tables,
-            {name: glsl(size, bound) for name, size in settings.items()},
-            pixel if is_compute else self._pixel(binds, width, height, bound, grid.margin),
-            both_sides(*(glsl(side, bound)[0] for side in sides)),
+            {name: size_expression(size, known) for name, size in settings.items()},
+            pixel_at_hand(binds, (width, height), known, grid.margin),
+            ivec2(*(size_expression(side, known) for side in sides)),
             grid,
             block,
-            alpha,
+            HOOKED if passes_alpha else "",
             self.picture if mixes else None,
             {name: one.grid for name, one in binds.items()},
         )
-        functions, body = print_pass(gpu_pass.program, bindings)
+        code = print_pass(gpu_pass.program, bindings)
         if mixes:
-            functions = [self.strength.definition, *functions]
+            code.insert(0, strength_definition(self.strength.value, self.strength.live))
         comments = [gpu_pass.program.header[0]]
         if multiplies := entry["work"]["multiplies"]:
             comments.append(f"{multiplies // prod(block)} multiply-adds per pixel")
@@ -309,10 +274,9 @@ class _Blocks:
                 self._side(gpu_pass, "height", times(plus(sides[1], around), rows)),
             ),
             comments,
-            functions,
-            body,
+            code,
             (columns * block[0] * across, rows * block[1] * down, across, down)
-            if is_compute
+            if bindings.is_dispatch
             else None,
             list(dict.fromkeys(tables.values())),
             gpu_pass.node,
@@ -320,37 +284,6 @@ class _Blocks:
 
     def _side(self, gpu_pass: GpuPass, which: str, size: Tree) -> str:
         return checked(postfix(size, self.sizes), f"the {which} of '{gpu_pass.node.name}'")
-
-    def _pixel(
-        self,
-        binds: Mapping[str, _Bound],
-        width: Tree,
-        height: Tree,
-        bound: Mapping[Tree, str],
-        margin: int,
-    ) -> str:
-        """Return the pixel at hand: positions are 0 to 1 in all textures alike."""
-        for name, one in binds.items():
-            if one.size == (width, height) and one.grid.margin == margin and name != HOOKED:
-                return f"ivec2({name}_pos * {float_cell(name, one.grid)})"
-        around = f" + {2 * margin}.0" if margin else ""
-        for name, one in binds.items():
-            if one.size == (width, height) and name != HOOKED:
-                size = f"{float_size(name, one.grid)}{around}"
-                return f"ivec2({name}_pos * {f'({size})' if around else size})"
-        first, one = next(iter(binds.items()))
-        for scale in SCALES if not margin else ():
-            if (width, height) == tuple(("*", side, scale) for side in one.size):
-                return f"ivec2({first}_pos * {float_size(first, one.grid)} * {scale}.0)"
-        size = f"vec2({glsl(width, bound)[0]}, {glsl(height, bound)[0]}){around}"
-        return f"ivec2({first}_pos * {f'({size})' if around else size})"
-
-
-def _needs(size: Tree, bound: Mapping[Tree, str]) -> bool:
-    """Whether a size cannot be computed of what is bound."""
-    if size in bound or is_fixed(size):
-        return False
-    return not isinstance(size, tuple) or any(_needs(part, bound) for part in size[1:])
 
 
 def woven(node: Node) -> Grid | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
 from ...records import dataclass
-from ..dialects.printer import indented
 from ..dialects.user_shader import note
 from ..sizes import LARGEST, OPERATORS
 from .blocks import Block, Strength, Table, blocks_of
@@ -217,8 +216,7 @@ def _printed(block: Block) -> dict[str, Any]:
         "size": block.size,
         "compute": block.compute,
         "comments": [line for c in block.comments for line in wrap(note(c), WIDEST)],
-        "functions": block.functions,
-        "body": [indented(line) for line in block.body],
+        "code": block.code,
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...errors import ShadergenError, count, did_you_mean
 from ...records import dataclass
 
+HOOKED = "HOOKED"  # the player's name of the picture at the stage
 CHROMA = 2  # channels
 LUMA_SCALE = 2  # times chroma's height and width, in 4:2:0 video
 UPSCALE_FROM = 1.2  # times larger, from where on an upscaler pays

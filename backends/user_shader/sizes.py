@@ -1,4 +1,4 @@
-"""Sizes in a user shader: in postfix notation for the player, and as GLSL ints.
+"""Sizes in a user shader, in postfix notation for the player.
 
 A schedule's sizes are expressions of the symbols ``height`` and ``width`` (:mod:`..sizes`). The
 player computes ``//!WIDTH``, ``//!HEIGHT`` and ``//!WHEN`` in float32, with few operators and at
@@ -11,13 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError
-from ..dialects.expression_printer import ATOM, LEVELS
-from ..dialects.user_shader_planes import side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..dialects.user_shader_planes import Grid
     from ..sizes import Expression
 
 MOST_TERMS = 32  # of mpv and libplacebo
@@ -83,32 +80,6 @@ def checked(terms: Sequence[str], what: str) -> str:
             help="use fewer strides and resizes, or only factors that are powers of two",
         )
     return " ".join(terms)
-
-
-def glsl(size: Tree, bound: Mapping[Tree, str]) -> tuple[str, int]:
-    """Return the GLSL text of a size, and how tightly its outermost operator binds.
-
-    Args:
-        size: of integers and symbols.
-        bound: the texts of sizes of textures that the pass binds; both symbols have one.
-    """
-    if size in bound:
-        return bound[size], ATOM
-    if not isinstance(size, tuple):
-        return str(size), ATOM
-    sign, left, right = size
-    (a, loose), (b, tight) = glsl(left, bound), glsl(right, bound)
-    if sign in ("min", "max"):
-        return f"{sign}({a}, {b})", ATOM
-    level = LEVELS[sign]
-    a = f"({a})" if loose < level else a
-    b = f"({b})" if tight <= level else b
-    return f"{a} {sign} {b}", level
-
-
-def sides_of(texture: str, grid: Grid, width: Tree, height: Tree) -> dict[Tree, str]:
-    """Return the GLSL texts of the sides of a texture's planes, by the sizes that they are."""
-    return {height: side(texture, 1, grid), width: side(texture, 0, grid)}
 
 
 def plus(size: Tree, more: int) -> Tree:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backends.dialects.user_shader import STRENGTH
+from ...backends.dialects.user_shader_functions import STRENGTH
 from ...backends.picture_axes import picture_axes
 from ...backends.schedule import label
 from ...errors import ShadergenError, count

@@ -255,14 +255,16 @@ def test_what_a_function_writes_to_is_a_pointer_in_wgsl():
 
 SHADING = re.compile(
     r"\b[iub]?vec[234]\b|\bmat4\b|texelFetch|imageLoad|imageStore|gl_[A-Z]|\w+\(.*\)|[-+*/%&|]=?\s"
-    r"|\b(uniform|precision|layout|void|return)\b[^.]*;"
+    r"|\b(uniform|precision|layout|void|return)\b[^.]*;|^#[a-z]|\w\($"
+    r"|_(raw|pos|size|pt|tex)\b[( ).]"  # what video players define of a texture
 )
 
 
-def test_kernels_write_no_shader_text():
-    """Their strings are names, words for people, and messages of errors."""
+@pytest.mark.parametrize("folder", ["kernels", "user_shader"])
+def test_only_dialects_write_shader_text(folder):
+    """Strings elsewhere are names, words for people, messages of errors, and comments."""
     found = []
-    for path in (ROOT / "backends" / "kernels").glob("*.py"):
+    for path in (ROOT / "backends" / folder).glob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
         words = {
@@ -270,6 +272,14 @@ def test_kernels_write_no_shader_text():
         }
         for node in ast.walk(tree):
             text = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(text, str) and text not in words and SHADING.search(text):
+            if not isinstance(text, str) or text in words or text.startswith("//"):
+                continue
+            if SHADING.search(text):
                 found.append((path.name, node.lineno, text))
     assert found == []
+
+
+def test_the_template_of_user_shaders_has_comments_only():
+    text = (ROOT / "templates" / "user_shader.glsl.j2").read_text("utf-8")
+    lines = re.sub(r"\{[{%].*?[%}]\}", "", text).splitlines()
+    assert [line for line in lines if line and not line.startswith("//")] == []

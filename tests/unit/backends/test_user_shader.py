@@ -24,12 +24,21 @@ from support.picture_networks import (
 )
 from support.user_shader_grammar import Pass, check_terms, parse, tables_of, value
 
-from shadergen.backends.dialects.user_shader import ROUNDED
+from shadergen.backends.dialects.glsl_es import print_expression
+from shadergen.backends.dialects.user_shader import Bindings, print_pass
+from shadergen.backends.dialects.user_shader_functions import ROUNDED
+from shadergen.backends.dialects.user_shader_planes import Grid, Plane, sides
+from shadergen.backends.shader.constructors import ivec2, vec4
+from shadergen.backends.shader.expressions import Texel, Uniform, Variable
+from shadergen.backends.shader.program import Program, TextureBinding
+from shadergen.backends.shader.statements import Body
+from shadergen.backends.shader.types import INT
 from shadergen.backends.sizes import OPERATORS
+from shadergen.backends.user_shader.binds import size_expression
 from shadergen.backends.user_shader.file import UserShader, user_shader
 from shadergen.backends.user_shader.hooks import STAGES, chosen_hook
 from shadergen.backends.user_shader.naming import layer
-from shadergen.backends.user_shader.sizes import glsl, postfix, tree
+from shadergen.backends.user_shader.sizes import postfix, tree
 from shadergen.backends.user_shader.templates import templates
 from shadergen.backends.user_shader.validation import validate_user_shader
 from shadergen.compiler.compilation import compile_graph, import_model
@@ -182,13 +191,54 @@ def test_sizes_mean_the_same_in_postfix_notation_and_in_glsl(size):
     names = {"width": "HOOKED.w", "height": "HOOKED.h"}
     terms = postfix(tree(size), names)
     check_terms(terms, {"HOOKED"})
-    text, _ = glsl(tree(size), {"width": "w", "height": "h"})
+    known = {"width": Variable("w", INT), "height": Variable("h", INT)}
+    text = print_expression(size_expression(tree(size), known))
     for w, h in ((1, 1), (7, 3), (1920, 1080), (4095, 2161)):
         wanted = number(size, {"width": w, "height": h}) if "%" not in size else None
         here = {"w": w, "h": h, "min": min, "max": max}
         in_glsl = eval(text.replace("/", "//"), here)  # ints of GLSL
         assert value(terms, {"HOOKED": (w, h)}) == in_glsl
         assert wanted in (None, in_glsl)
+
+
+def hook_of(body: Body, grids: dict[str, Grid], **more: Any) -> list[str]:
+    """Return the texts of a fragment pass that binds textures of such grids."""
+    program = Program("fragment", "highp", [], [], [], [], body.statements, 1)
+    pixel = ivec2(Variable("pixel", INT))
+    return print_pass(program, Bindings(**{"textures": {}, "tables": {}, "sizes": {}} | more,
+                                        pixel=pixel, size=pixel, grids=grids))  # fmt: skip
+
+
+SIDE_BY_SIDE = Grid(2, 1)
+
+
+@pytest.mark.parametrize(
+    ("grid", "text"),
+    [(Grid(), "ivec2(a_size) - 1"), (SIDE_BY_SIDE, "a_cell - 1")],
+)
+def test_both_sides_of_a_texture_are_one_vector(grid, text):
+    (width, height), (other, _) = sides("a", grid), sides("b", grid)
+    body = Body()
+    body.let("v", ivec2(Uniform("w"), Uniform("h")))
+    for w, h, wanted in (
+        (width - 1, height - 1, f"ivec2 v = {text};"),
+        (width, height - 1, f"ivec2 v = ivec2({print_expression(width)}, "),
+        (height - 1, width - 1, "ivec2 v = ivec2("),
+        (other - 1, height - 1, "ivec2 v = ivec2("),
+    ):
+        assert wanted in hook_of(body, {}, sizes={"w": w, "h": h})[-1]
+
+
+def test_sizes_are_defined_of_those_textures_alone_whose_planes_are_read():
+    """The name of one ends like that of the other."""
+    x = TextureBinding("u_x", "2d")
+    body = Body()
+    body.write(0, vec4(Texel(x, ivec2(0, 0)).x))
+    grids = dict.fromkeys(("convolution1", "depthwise_convolution1"), SIDE_BY_SIDE)
+    code = hook_of(body, grids, textures={"u_x": Plane("depthwise_convolution1", SIDE_BY_SIDE, 1)})
+    defined = [line for text in code for line in text.splitlines() if line.startswith("#define")]
+    size = "(ivec2(depthwise_convolution1_size) / ivec2(2, 1))"
+    assert defined == [f"#define depthwise_convolution1_cell {size}"]
 
 
 def test_upscalers_run_for_a_larger_output_only():
