@@ -56,7 +56,7 @@ class _Keys:
     def record(self, record: object) -> Hashable:
         """Return the key of a dataclass: its kind, and the keys of its fields."""
         kind = type(record)
-        return kind, *map(self._key, _fields(kind)(record))
+        return kind, *map(self._key, _fields(kind)(record))  # type: ignore[arg-type]  # a type
 
     def _key(self, part: object) -> Hashable:
         special = self._special.get(type(part))
@@ -84,9 +84,9 @@ def _bits(*numbers: float) -> bytes:
 
 
 @cache
-def _fields(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+def _fields(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
     """Return what reads the fields that a dataclass is made of."""
-    names = kind.__match_args__  # type: ignore[attr-defined]
+    names = kind.__match_args__
     if len(names) == 1:
         return lambda record: (getattr(record, names[0]),)
     return attrgetter(*names)
