@@ -14,10 +14,13 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from support.onnx_models import compare, model, node, normal, refusal, small, write
 
+from shadergen.compiler.compilation import import_model
 from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx.folding.by_onnx_reference import EVALUATED
 from shadergen.compiler.frontends.onnx.importing import functions
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
+from shadergen.compiler.options import Options
+from shadergen.errors import ShadergenError
 from shadergen.ir.reference import evaluate_graph
 
 if TYPE_CHECKING:
@@ -355,6 +358,28 @@ def test_integers_beyond_24_bits_are_moved_exactly(tmp_path: Path, op: str) -> N
     (expected,) = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
     graph = load(write(tmp_path, proto), Request())
     np.testing.assert_array_equal(evaluate_graph(graph, {"x": x})["y"], expected)
+
+
+def test_dynamic_sizes_are_moved_as_known_ones_are() -> None:
+    """(1, 3, H, W) becomes (2, 3, H, W), then (3, H, W)."""
+    nodes = [
+        node("Shape", "x", outputs=("shape",)),
+        node("ScatterND", "shape", "first", "two", outputs=("scattered",)),
+        node("GatherND", "scattered", "last", outputs=("gathered",)),
+        node("ConstantOfShape", "gathered", outputs=("zeros",)),
+        node("Add", "x", "zeros"),
+    ]
+    inits = {"first": NP([[0]]), "two": NP([2]), "last": NP([[1], [2], [3]])}
+    proto = model(nodes, inits, {"x": (1, 3, "H", "W")}, 18)
+    graph = import_model(proto, Options(dynamic=True))
+    assert graph.outputs[0].value.shape == graph.inputs[0].shape
+
+
+def test_operands_that_numpy_would_broadcast_are_refused(tmp_path: Path) -> None:
+    inits = {"c": NP([1, 2, 3]), "d": NP([0, 0]), "e": NP([5])}
+    with pytest.raises(ShadergenError, match="differ in shape") as caught:
+        load(write(tmp_path, folded(node("ScatterElements", "c", "d", "e"), inits, 13)), Request())
+    assert caught.value.code == "SG0205"
 
 
 @pytest.mark.parametrize("indices", [[2, 9, 14], [[0, 2], [1, 4], [2, 4]]])
