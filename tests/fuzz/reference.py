@@ -20,6 +20,10 @@ from onnx import helper, numpy_helper
 Arrays = Mapping[str, NDArray[Any]]
 
 TRIES = 12
+ROUNDED = {  # types of numbers that builds round, with their names in ONNX
+    np.dtype(np.float32): onnx.TensorProto.FLOAT,
+    np.dtype(np.float64): onnx.TensorProto.DOUBLE,
+}
 # What computes float32 without rounding: noise behind these would hide mistakes at thresholds.
 # Of 16 bits nothing is exact, since what is stored is rounded.
 FLOAT32 = 1e-5  # rounding errors below are of float32
@@ -111,7 +115,7 @@ def movement(
     for k in range(tries):
         rng = np.random.default_rng((seed, k))
         noisy, errors = _noisy(model, values, size, weights, rng)
-        given = {n: shaken(a, size, rng) if a.dtype == np.float32 else a for n, a in feed.items()}
+        given = {n: shaken(a, size, rng) if a.dtype in ROUNDED else a for n, a in feed.items()}
         given |= errors
         try:
             found = run(noisy, given)
@@ -167,12 +171,12 @@ def _noisy(
         errors = []
         for k, name in enumerate(node.output):
             rounds = size > FLOAT32 or node.op_type not in EXACT
-            if rounds and name and values[name].dtype == np.float32:
+            if rounds and name and values[name].dtype in ROUNDED:
                 noise = np.asarray(shaken(values[name], size, rng) - values[name])
                 plain, error = f"{name}/plain", f"{name}/error"
                 rounded.output[k] = plain
                 graph.input.append(
-                    helper.make_tensor_value_info(error, onnx.TensorProto.FLOAT, None)
+                    helper.make_tensor_value_info(error, ROUNDED[values[name].dtype], None)
                 )
                 errors_of[error] = noise
                 errors.append(helper.make_node("Add", [plain, error], [name]))

@@ -241,6 +241,16 @@ def test_rounding_of_values_without_axes_is_measured() -> None:
     assert (moved > 0).all() and (moved < 5e-3).all()
 
 
+def test_rounding_of_float64_is_measured() -> None:
+    x = np.array([0.9999, 0.5])
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, [2]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Floor", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    tried = Case(model.SerializeToString(), ".onnx", {}, ({"x": x},))
+    (moved,) = OnnxOracle(tried).movement(tried.feeds[0], 1e-3, 0.0)
+    assert moved[0] > 0.5 > moved[1]
+
+
 @pytest.mark.gl
 @pytest.mark.parametrize(("off", "status"), [(0.0, "right"), (0.03, "wrong")])
 def test_a_wrong_result_of_16_bits_is_found_beside_values_without_axes(
