@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Mapping
 
     from ...ir.graph import Choice, Node, Value
+    from ...ir.types import TensorType
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.counting import Counts, Outline
@@ -218,7 +219,7 @@ def _work(node: Node, family: Family, found: Counts, pixels: int = 1) -> Work:
         multiplies=found.multiplies * times,
         operations=found.operations * times,
         accumulators=found.accumulators,
-        alive=found.alive,
+        alive=found.alive - found.accumulators * _unused_lanes(inner.result.type),
         stores=found.stores * times,
         halves=t.component_bits < 32,
         mediump=precision(node) == "mediump",
@@ -228,6 +229,15 @@ def _work(node: Node, family: Family, found: Counts, pixels: int = 1) -> Work:
         text=found.text,
         taps=_taps(node, targets) if _is_depthwise(node) else 0,
     )
+
+
+def _unused_lanes(result: TensorType) -> int:
+    """Return the lanes of each accumulator that no channel of the result uses.
+
+    Compilers leave out what only computes these lanes. They are counted only for results of a
+    single plane: passes of several planes have programs that use all lanes.
+    """
+    return LANES - result.channels if result.in_planes and result.channels < LANES else 0
 
 
 def programs_of(node: Node, passes: int) -> int:

@@ -236,6 +236,18 @@ def test_weights_that_a_texture_holds_take_registers_until_they_are_read():
     assert (predictor.spills(block), predictor.spills(texture)) == (False, True)
 
 
+def test_lanes_of_channels_that_a_result_lacks_take_no_registers():
+    pixels = 2
+    block = Choice("compute", (pixels, 1), 1, "texture", "highp")
+    alive = {
+        channels: predictor_on("gles31-mobile", conv(RNG, X, channels, (3, 3)), X)
+        .work(block)[0]
+        .alive
+        for channels in (1, 3, 4)
+    }
+    assert (alive[4] - alive[3], alive[4] - alive[1]) == (pixels, 3 * pixels)
+
+
 def test_a_generic_build_avoids_what_one_family_cannot_compile():
     options = Options(device="gles31-mobile")
     x = image(1, 16, 28, 28)
