@@ -218,9 +218,9 @@ def finish(
     else:
         program = _draw(shader, group, lines, body, stores)
     sizes = tuple(Setting(name, value) for name, value in shader.sizes.items())
-    own = own_uniforms(group)
-    if own and (unread := {u.name for u in own} - program.uniforms_read):
-        own = tuple(u for u in own if u.name not in unread)
+    uniforms = own_uniforms(group) + sizes
+    if uniforms and (unread := {u.name for u in uniforms} - program.uniforms_read):
+        uniforms = tuple(u for u in uniforms if u.name not in unread)
         program.uniforms = [name for name in program.uniforms if name not in unread]
     common: dict[str, Any] = {
         "node": group.written,
@@ -232,7 +232,7 @@ def finish(
         "weights": weights,
         "macs": macs,
         "invocations": invocations,
-        "uniforms": own + sizes,
+        "uniforms": uniforms,
     }
     if dispatch is None:
         return RenderPass(**common)

@@ -21,6 +21,7 @@ from support import (
     pointwise,
     refusal,
 )
+from support.dimensions import new
 from support.kernel_programs import shaders
 
 from shadergen.backends.device_limits import TextureUnitError
@@ -426,3 +427,14 @@ def test_programs_declare_only_uniforms_that_they_read():
         program = shader.gpu_pass.program
         assert set(program.uniforms) <= program.uniforms_read, str(shader)
         assert {u.name for u in shader.gpu_pass.uniforms} == set(program.uniforms), str(shader)
+
+
+def test_a_dynamic_map_whose_edge_is_repeated_declares_only_sizes_that_it_reads():
+    _, height, width = new()
+    x = image(1, 8, height, width)
+    y = conv(np.random.default_rng(0), x, 8, (3, 3), pads=(1, 1, 1, 1), pad_mode="edge")
+    files = compile_graph(graph_of(y, inputs=(x,)), weights="constants", device="gles30")[1]
+    (text,) = (t for name, t in files.shaders.items() if name.endswith(".frag"))
+    declared = re.findall(r"^uniform int (\w+);", text, re.MULTILINE)
+    assert declared
+    assert [name for name in declared if len(re.findall(rf"\b{name}\b", text)) < 2] == []
