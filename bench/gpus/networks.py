@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from comparison.networks import ENTRIES, SHARED, Entry, named, upscaler
@@ -20,7 +21,11 @@ from shadergen.compiler.options import Options
 from .builds import Pass, read_passes
 from .table import PROJECT, Gpu
 
-SHIPPED = "ESPCN"  # the comparison's has random weights
+EXAMPLES = PROJECT / "examples"
+SHIPPED = {  # name: height and width, model. The comparison's ESPCN has random weights.
+    "ESPCN": ((360, 640), EXAMPLES / "espcn" / "espcn_x2.h5"),
+    "upscale": ((180, 320), EXAMPLES / "networks" / "upscale" / "upscale.onnx"),
+}
 PLAIN = "gles30"
 GENERIC = (PLAIN, "gles31-mobile", "webgl2-min")
 
@@ -44,10 +49,9 @@ class Network:
 
 def networks(words: str = "") -> list[Network]:
     """Return the networks with one of some words, separated by commas, in their name."""
-    shipped = PROJECT / "examples" / "espcn" / "espcn_x2.h5"
-    found = [Network(SHIPPED, (360, 640), "", lambda: shipped)]
+    found = [Network(name, size, "", partial(Path, at)) for name, (size, at) in SHIPPED.items()]
     for entry in (*ENTRIES, *OTHERS):
-        if entry.timed and entry.name != SHIPPED:
+        if entry.timed and entry.name not in SHIPPED:
             found.append(Network(entry.name, entry.size, entry.missing(), _model(entry)))
     wanted = [word.lower() for word in words.split(",") if word]
     return [n for n in found if not wanted or any(word in n.name.lower() for word in wanted)]
