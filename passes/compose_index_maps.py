@@ -202,9 +202,8 @@ def _load_cost(
     types = dict(own)
     load = simplified_load(load, t.shape, loops)
     access = Access(lane_coordinate(t), t.channels)
-    often: float = 1
-    if access.kind(load.sources, types) == "scattered":
-        often = min(LANES, t.channels)
+    each = {"uniform": 1, "aligned": 1, "shifted": 2, "scattered": LANES}
+    often: float = min(each[access.kind(load.sources, types)], t.channels)
     if loops and loops[-1].trips >= LANES and access.along(loops[-1].name, load, types, data):
         often = 1 / LANES
     return often, _arithmetic(load)

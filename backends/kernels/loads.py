@@ -1,7 +1,7 @@
 """Loads of a kernel: one shader function for each.
 
 The function of a uniform or scattered load (``passes.placement.access``) returns one element, the
-function of an aligned load a texel.
+function of an aligned or shifted load (:mod:`.shifted_loads`) a vec4.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..shader.formulas import index
 from ..shader.program import Function
 from ..shader.statements import Body, names_read
 from ..shader.types import FLOAT, INT, VEC4
+from .shifted_loads import give_shifted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Value
     from ...ir.indexing import Load, Source
+    from ...ir.types import TensorType
     from ...passes.placement.access import Kind
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
+    from ..shader.textures import TensorTexture
 
 LANE = "xyzw"
+WHOLE: tuple[Kind, ...] = ("aligned", "shifted")  # loads whose function returns a vec4
 
 
 def _select_lane() -> Function:
@@ -76,7 +80,7 @@ class LoadFunction:
 
         ``at`` has the coordinates, and the bindings whose index is the same for all lanes.
         """
-        if self.kind == "aligned":
+        if self.kind in WHOLE:
             return self._lane(at, 0)
         if self.kind == "uniform":
             return vec4(self.element(at))
@@ -183,19 +187,10 @@ class Reader:
         exprs = [e for s in sources for e in (*s.index, *s.valid)]
         given = {name for e in exprs for name in self.shader.names_of(e)}
         body = Body()
-        for position, source in enumerate(sources):
-            value = operands[source.operand]
-            source = self._named(body, source, value, str(position) if position else "")
-            everywhere = not position and not source.valid
-            read = (value, roles[source.operand], source.index, kind, everywhere)
-            if not source.valid:
-                self._fetch(body, *read)
-                break
-            with body.when(all_of([self._int(v) for v in source.valid])):
-                self._fetch(body, *read)
+        if kind == "shifted":
+            give_shifted(self, body, sources, operands, roles, load.fill)
         else:
-            fill = Number(load.fill, FLOAT)
-            body.give(vec4(fill) if kind == "aligned" else fill)
+            self._give_first(body, sources, operands, roles, load.fill, kind)
         mentioned = names_read(body.statements)
         used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in given)
         parameters = tuple(v for v in used if v in mentioned)
@@ -204,7 +199,7 @@ class Reader:
             self.declared[key] = Function(
                 self.shader.names(f"load_{name}"),
                 tuple(Variable(v, INT) for v in parameters),
-                VEC4 if kind == "aligned" else FLOAT,
+                VEC4 if kind in WHOLE else FLOAT,
                 body.statements,
             )
             self.given[self.declared[key]] = [name]
@@ -214,6 +209,29 @@ class Reader:
             if (common := common_name(names)) != before:
                 self.declared[key].name = self.shader.names(f"load_{common}")
         return LoadFunction(self.declared[key], kind, parameters, self, offsets)
+
+    def _give_first(
+        self,
+        body: Body,
+        sources: Sequence[Source],
+        operands: Sequence[Value],
+        roles: Sequence[str],
+        fill: float,
+        kind: Kind,
+    ) -> None:
+        """Return the element (or texel) of the first source whose conditions hold."""
+        for position, source in enumerate(sources):
+            value = operands[source.operand]
+            source = self.named(body, source, value, str(position) if position else "")
+            everywhere = not position and not source.valid
+            read = (value, roles[source.operand], source, kind, everywhere)
+            if not source.valid:
+                self._fetch(body, *read)
+                break
+            with body.when(all_of([self.expression(v) for v in source.valid])):
+                self._fetch(body, *read)
+        else:
+            body.give(vec4(fill) if kind == "aligned" else Number(fill, FLOAT))
 
     def _without_offsets(self, sources: Sequence[Source]) -> tuple[list[Source], dict[str, int]]:
         """Replace ``b + n`` by ``b`` for each binding b that occurs only so; return each n."""
@@ -253,14 +271,14 @@ class Reader:
         valid = tuple(fold(substitute(e, self.fixed)) for e in source.valid)
         return type(source)(source.operand, index, valid)
 
-    def _named(self, body: Body, source: Source, value: Value, suffix: str) -> Source:
+    def named(self, body: Body, source: Source, value: Value, suffix: str) -> Source:
         """Declare variables for indices that conditions test; return the source with these."""
         names: dict[Expr, Expr] = {}
         tested = {e for v in source.valid for e in walk(v)}
         for axis, e in enumerate(source.index):
             if isinstance(e, Call) and e in tested and e not in names:
                 name = f"in_{coordinates(value.type.rank)[axis]}{suffix}"
-                body.let(name, self._int(e))
+                body.let(name, self.expression(e))
                 names[e] = Var(name)
         index = tuple(names.get(e, e) for e in source.index)
         valid = tuple(replace_parts(v, names) for v in source.valid)
@@ -271,63 +289,101 @@ class Reader:
         body: Body,
         value: Value,
         role: str,
-        index: Sequence[Expr],
+        source: Source,
         kind: Kind,
         everywhere: bool,
     ) -> None:
         """Return the element (or texel) of a tensor at an index from a function."""
         t = value.type
-
-        def named(name: str, expr: Expr) -> Expr:
-            """Declare a variable for an expression that is used twice."""
-            if isinstance(expr, (Num, Var)):
-                return expr
-            body.let(name, self._int(expr))
-            return Var(name)
-
-        channel: Expr = index[t.lane_axis] if t.rank else Num(0.0)
-        among = None  # the layers that the texel can lie in
-        if t.in_planes:
-            among = value_range(add(mul(index[0], t.planes), idiv(channel, LANES)), self.ranges)
+        channel: Expr = source.index[t.lane_axis] if t.rank else Num(0.0)
+        among = self.layers(t, source, idiv(channel, LANES), self.ranges)
         if kind != "aligned":
-            channel = named("along_lanes", channel)
-        if t.in_planes:
-            n, _, y, x = index
-            batch = int(n.value) if isinstance(n, Num) else None
-            plane = idiv(channel, LANES) if t.planes > 1 else Num(0.0)
-            layer = add(mul(n, t.planes), plane)
-        else:
-            batch = None
-            width, height = t.layout.rows if t.layout and t.layout.rows else t.extent[:2]
-            row = flatten(index[:-1], t.shape[:-1])
-            group = Num(0.0) if is_one(t.planes) else idiv(channel, LANES)
-            if statically_equal(width, t.planes):
-                x = group
-            else:
-                texel = named("texel", add(mul(row, t.planes), group))
-                x, row = imod(texel, width), idiv(texel, width)
-            if t.layers > 1:
-                row = named("texture_row", row)
-                y, layer = imod(row, height), idiv(row, height)
-            else:
-                y, layer = row, Num(0.0)
-        texture = self.shader.texture(value, role, batch)
-        where = ivec2(self._int(x), self._int(y))
-        found = texture.fetch(where, self._int(layer), everywhere, among=among)
+            channel = self._let(body, "along_lanes", channel)
+        found = self.texel(body, value, role, source, idiv(channel, LANES), everywhere, among)
         if kind != "aligned":
             found = self._component(found, channel, t.channels_per_texel)
         body.give(found)
+
+    def layers(
+        self,
+        t: TensorType,
+        source: Source,
+        plane: Expr,
+        ranges: Mapping[str, tuple[int, int]],
+    ) -> tuple[int, int] | None:
+        """Return the first and the last layer in which a texel of planes can lie, if known."""
+        if not t.in_planes:
+            return None
+        return value_range(add(mul(source.index[0], t.planes), plane), ranges)
+
+    def texture(self, source: Source, value: Value, role: str) -> TensorTexture:
+        """Return the texture that a source reads."""
+        n = source.index[0] if value.type.in_planes else None
+        return self.shader.texture(value, role, int(n.value) if isinstance(n, Num) else None)
+
+    def texel(
+        self,
+        body: Body,
+        value: Value,
+        role: str,
+        source: Source,
+        plane: Expr,
+        everywhere: bool,
+        among: tuple[int, int] | None = None,
+        suffix: str = "",
+    ) -> Expression:
+        """Return a texel of a tensor.
+
+        Args:
+            body: takes declarations of variables.
+            value: the tensor.
+            role: the name of its texture.
+            source: where it is read.
+            plane: the number of the texel along the tensor's lanes.
+            everywhere: as :meth:`.TensorTexture.fetch` takes it.
+            among: from :meth:`layers`.
+            suffix: ends the names of the variables.
+        """
+        t = value.type
+        plane = Num(0.0) if is_one(t.planes) else plane
+        if t.in_planes:
+            n, _, y, x = source.index
+            layer = add(mul(n, t.planes), plane)
+        else:
+            width, height = t.layout.rows if t.layout and t.layout.rows else t.extent[:2]
+            row = flatten(source.index[:-1], t.shape[:-1])
+            if statically_equal(width, t.planes):
+                x = plane
+            else:
+                texel = self._let(body, f"texel{suffix}", add(mul(row, t.planes), plane))
+                x, row = imod(texel, width), idiv(texel, width)
+            if t.layers > 1:
+                row = self._let(body, f"texture_row{suffix}", row)
+                y, layer = imod(row, height), idiv(row, height)
+            else:
+                y, layer = row, Num(0.0)
+        texture = self.texture(source, value, role)
+        where = ivec2(self.expression(x), self.expression(y))
+        return texture.fetch(where, self.expression(layer), everywhere, among=among)
+
+    def _let(self, body: Body, name: str, expr: Expr) -> Expr:
+        """Declare a variable for an expression that is used twice."""
+        if isinstance(expr, (Num, Var)):
+            return expr
+        body.let(name, self.expression(expr))
+        return Var(name)
 
     def _component(self, texel: Expression, channel: Expr, components: int) -> Expression:
         """Return one element of a texel."""
         if components == 1:
             return texel.x
-        lane = self._int(imod(channel, LANES) if components == LANES else channel)
+        lane = self.expression(imod(channel, LANES) if components == LANES else channel)
         if (number := known(lane)) is not None:
             return texel.lanes(LANE[number])
         return SELECT_LANE(texel, lane)
 
-    def _int(self, expr: Expr) -> Expression:
+    def expression(self, expr: Expr) -> Expression:
+        """Return an index or a condition in the shading language."""
         names = {name: Variable(name, INT) for name in variables(expr)}
         return index(expr, names | self.shader.names_of(expr))
 
