@@ -15,11 +15,11 @@ from ...passes.placement.kinds import is_parameter
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
-from ..shader.constructors import any_of, integer, ivec2, offset, vec4
-from ..shader.expressions import BuiltIn, Conditional, Variable
+from ..shader.constructors import any_of, construct, integer, ivec2, offset, vec4
+from ..shader.expressions import BuiltIn, Conditional, Number, Variable, known
 from ..shader.program import Function, TextureBinding
 from ..shader.statements import Body, names_read, needed
-from ..shader.types import INT, VEC4
+from ..shader.types import FLOAT, INT, VEC4
 from .dispatch import plan_dispatch
 from .image_stores import image_stores
 from .plane_groups import PIXEL, PLANE, own_uniforms, plus
@@ -27,7 +27,7 @@ from .plane_groups import PIXEL, PLANE, own_uniforms, plus
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ...ir.graph import Node, Value
+    from ...ir.graph import Node, Precision, Value
     from ...ir.ops.base import Op
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
@@ -257,7 +257,7 @@ def _draw(
     if group.stacked:
         height = shader.size("plane_height", group.node.result.shape[2])
         texel = first.let("texel_of_stack", pixel)
-        first.let(PLANE.name, texel.y // height)
+        first.let(PLANE.name, _quotient(texel.y, height, shader.precision))
         pixel = ivec2(texel.x, texel.y - PLANE * height)
     # Where draws become dispatches, blocks at the border move into the map: ``pixel`` is the first.
     counted = (columns, rows) != (1, 1) and not shader.target.dispatches_draws
@@ -268,6 +268,21 @@ def _draw(
         main.write(k, value)
     statements = [*needed(first.statements, main.statements), *main.statements]
     return shader.finish(group.node.name, lines, statements, _own(group), targets=len(values))
+
+
+def _quotient(row: Expression, height: Expression, precision: Precision) -> Expression:
+    """Return the quotient of two ints, a row of a texture by the height of a map, rounded down.
+
+    GPUs divide floats in a few instructions, and ints in up to thirty. Rows are below 2**16, so
+    rounding errors are smaller than what the 0.5 keeps the quotient away from whole numbers.
+    """
+    rows = known(height)
+    if rows is not None and rows & (rows - 1) == 0:
+        return row >> (rows.bit_length() - 1) if rows > 1 else row
+    if precision != "highp":
+        return row // height
+    divisor = construct(FLOAT, height) if rows is None else Number(float(rows), FLOAT)
+    return construct(INT, (construct(FLOAT, row) + 0.5) / divisor)
 
 
 def _compute(

@@ -144,3 +144,28 @@ def test_options_that_ask_for_several_layers_are_heeded_or_refused(option):
     with pytest.raises(ShadergenError, match="--textures stacked") as refused:
         Options(**STACKED, **option).target()
     assert "--mrt" in refused.value.help
+
+
+@pytest.mark.parametrize(
+    ("height", "precision", "plane"),
+    [
+        (1, "highp", "texel_of_stack.y;"),
+        (8, "mediump", "texel_of_stack.y >> 3;"),
+        (7, "highp", "int((float(texel_of_stack.y) + 0.5) / 7.0);"),
+        (7, "mediump", "texel_of_stack.y / 7;"),
+    ],
+)
+def test_the_plane_of_a_row_is_found_without_dividing_ints(height, precision, plane):
+    x = image(1, 12, height, 5)
+    y = conv(RNG, conv(RNG, x, 12, (1, 1), "first"), 12, (1, 1), "second")
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), precision=precision, **STACKED)
+    assert f"int plane = {plane}\n" in files.shaders[files.schedule["passes"][0]["shader"]]
+
+
+def test_the_plane_of_a_row_is_exact_in_floats():
+    rows = np.arange(1 << 16, dtype="i4")
+    middles = rows.astype("f4") + np.float32(0.5)
+    for height in (*range(1, 200), 255, 719, 1079, 2047, 4095, 16383, 32767, 65535):
+        for quotient in (middles / np.float32(height), middles * (1 / np.float32(height))):
+            for off in (1 - 2.5 * 2**-24, 1 + 2.5 * 2**-24):  # as GLSL ES allows
+                assert np.array_equal((quotient * np.float32(off)).astype("i4"), rows // height)
