@@ -94,6 +94,8 @@ install_cpp() {
         command -v cmake > /dev/null || echo cmake
         command -v ninja > /dev/null || echo ninja-build
         command -v pkg-config > /dev/null || echo pkg-config
+        # examples/executor
+        [ -e /usr/include/nlohmann/json.hpp ] || echo nlohmann-json3-dev
         # examples/native, whose window is tested on a display in memory
         [ -e /usr/include/EGL/egl.h ] || echo libegl-dev
         [ -e /usr/include/GLES3/gl3.h ] || echo libgles-dev

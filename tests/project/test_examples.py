@@ -22,6 +22,8 @@ from support.cpp_runtime import compiled, need
 import shadergen
 from shadergen.compiler.inspection import inspect_build
 from shadergen.compiler.running import run_file
+from shadergen.runtime_glue.python import HeadlessContext, Runner, load
+from shadergen.runtime_glue.python.schedule import ComputePass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +41,64 @@ def build(tmp_path_factory) -> Path:
     size = f"{HEIGHT}x{WIDTH}"
     shadergen.compile_model(ESPCN, folder, input_size=size, validate=False)
     return folder
+
+
+# examples/executor
+
+UPSCALE = ROOT / "examples" / "networks" / "upscale" / "upscale.onnx"
+EXECUTED = {
+    "multiple render targets": (ESPCN, {"device": "gles30"}),
+    "uniform blocks": (ESPCN, {"device": "gles30", "weights": "ubo", "textures": "2d"}),
+    "many passes": (UPSCALE, {"device": "gles30"}),
+    "compute shaders": (UPSCALE, {"device": "mali-valhall"}),
+    "samples beyond the border": (UPSCALE, {"device": "mali-valhall", "stage": "fragment"}),
+}
+
+
+@pytest.fixture(scope="module")
+def execute(tmp_path_factory: pytest.TempPathFactory) -> Tool:
+    headers = ("EGL/egl.h", "GLES3/gl31.h", "nlohmann/json.hpp")
+    missing = [name for name in headers if not (Path("/usr/include") / name).exists()]
+    if missing:
+        pytest.skip(f"no {', '.join(missing)} here: make test installs what C++ needs")
+    options = ("-DCMAKE_CXX_FLAGS=-Werror",)
+    folder = compiled(tmp_path_factory, ROOT / "examples" / "executor", *options, name="executor")
+
+    def tool(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [str(folder / "executor"), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    return tool
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_the_executor_computes_what_the_runner_computes(execute, tmp_path, name):
+    model, options = EXECUTED[name]
+    folder = tmp_path / "build"
+    shadergen.compile_model(model, folder, input_size="36x64", validate=False, **options)
+    build = load(folder)
+    if name == "samples beyond the border":
+        shaders = (folder / "shaders").glob("*.frag")
+        assert any(re.search(r"\btexture(Lod)?\(", path.read_text()) for path in shaders)
+    assert ("blocks" in name) == any(p.blocks for p in build.passes)
+    assert ("compute" in name) == any(isinstance(p, ComputePass) for p in build.passes)
+    (given,), (result,) = build.inputs, build.outputs
+    x = np.random.default_rng(0).random(given.shape, dtype=np.float32)
+    with HeadlessContext() as context, Runner(build, context) as runner:
+        runner.upload(given.name, x)
+        runner.run()
+        expected = runner.read(result.name)
+    x.tofile(tmp_path / "in.f32")  # one channel: NHWC is NCHW
+    done = execute(folder, tmp_path / "in.f32", tmp_path / "out.f32")
+    assert done.returncode == 0, done.stderr
+    found = np.fromfile(tmp_path / "out.f32", np.float32).reshape(expected.shape)
+    assert np.array_equal(found, expected)
+
+
+def test_the_executor_names_what_it_does_not_support(execute, tmp_path):
+    shadergen.compile_model(ESPCN, tmp_path / "build", input_size="dynamic", validate=False)
+    done = execute(tmp_path / "build", tmp_path / "in.f32", tmp_path / "out.f32")
+    assert (done.returncode, done.stderr) == (1, "executor: dynamic sizes are not supported\n")
 
 
 # examples/native

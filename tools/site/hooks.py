@@ -24,6 +24,7 @@ BESIDE = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "examples/espcn/README.md": "samples/espcn.md",
+    "examples/executor/README.md": "samples/executor.md",
     "examples/native/README.md": "samples/native.md",
     "examples/networks/README.md": "samples/networks.md",
     "examples/rust/README.md": "samples/rust.md",
