@@ -40,6 +40,8 @@ from shadergen.ir.formulas import FORMULAS, body, signature
 from shadergen.ir.primitives import PRIMITIVES
 from shadergen.passes.placement.target import Limits
 from shadergen.runtime_glue.python.device import LIMITS as GL_LIMITS
+from shadergen.runtime_glue.python.pixels import FORMATS
+from shadergen.runtime_glue.python.textures import EXTERNAL, TYPES
 from shadergen.runtime_glue.python.webgpu.device import LIMITS as WEBGPU_LIMITS
 
 if TYPE_CHECKING:
@@ -198,6 +200,17 @@ def limits() -> str:
     return table(("`limits`", "OpenGL ES", "WebGPU"), rows)
 
 
+def texture_formats() -> str:
+    """Return what GL calls each format of a texture."""
+    rows = []
+    for name, form in FORMATS.items():
+        layout, type_ = EXTERNAL[form.components], TYPES[name.lstrip("rgba")]
+        internal = f"GL_{name.upper()}"
+        rows.append((code(name), code(internal), code(layout), code(type_), str(form.bytes)))
+    heads = (code("format"), "internal format", "format of uploads", "type", "bytes of a texel")
+    return table(heads, rows)
+
+
 def _camel_case(key: str) -> str:
     """Return WebGPU's spelling of a limit that the package wgpu spells with hyphens."""
     first, *rest = key.split("-")
@@ -262,6 +275,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "families": families,
     "limits": limits,
     "rates": rates,
+    "texture_formats": texture_formats,
     **{f"options_{name}": options(name) for name in cli.commands},
     "keras_layers": lambda: names(sorted(LAYERS)),
     "keras_activations": lambda: names(sorted((*ACTIVATIONS, *OVER_AN_AXIS))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
@@ -168,6 +169,22 @@ def test_shader_shown_is_what_the_compiler_writes(tmp_path: Path) -> None:
     (shown,) = blocks("README.md", "glsl")
     missing = [s for s in shown.splitlines() if s != "..." and s not in lines]  # in this order
     assert not missing
+
+
+def test_schedule_shown_is_part_of_a_build(tmp_path: Path) -> None:
+    options = {"input_size": "36x64", "weights": "ubo", "validate": False}
+    shadergen.compile_model(ESPCN, tmp_path / "build", **options)
+    real = json.loads(text_of(tmp_path / "build" / "schedule.json"))
+    for gpu_pass in real["passes"]:
+        for member in ("kernel", "layers", "weights", "macs", "bytes", "work"):
+            del gpu_pass[member]  # these are for people and tools
+        for read in gpu_pass["reads"]:
+            del read["fetches"]
+        for block in gpu_pass["blocks"]:
+            del block["loads"]
+    shown = json.loads(blocks("docs/schedule.md", "json")[0])
+    assert list(shown) == ["textures", "buffers", "passes"]
+    assert all(entry in real[member] for member, entries in shown.items() for entry in entries)
 
 
 def test_error_shown_is_what_the_compiler_prints(
