@@ -81,8 +81,9 @@ def ops(pattern: str, as_json: bool) -> None:
 
 @command(
     short_help="Show where the runtimes are installed.",
-    epilog="Example, in a CMakeLists.txt: [bold]execute_process(COMMAND shadergen paths --cmake "
-    "OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)[/bold], then "
+    epilog="Example, in a CMakeLists.txt: [bold]find_program(SHADERGEN shadergen REQUIRED)[/bold], "
+    "[bold]execute_process(COMMAND ${SHADERGEN} paths --cmake OUTPUT_VARIABLE runtime "
+    "OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)[/bold], then "
     "[bold]add_subdirectory(${runtime} shadergen)[/bold]",
 )
 @click.option("--cmake", "which", flag_value="cmake", help="The folder for add_subdirectory().")
