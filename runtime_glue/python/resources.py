@@ -5,17 +5,25 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from ...errors import ShadergenError
 from ...records import replace
 from .objects import Objects, check_errors
 from .programs import build_programs, set_uniforms
 from .recording import Bound, Frame, record
 from .schedule import ComputePass
-from .textures import attach, check_images, fill_textures, make_sampler, make_textures
+from .textures import (
+    attach,
+    check_images,
+    fill_textures,
+    format_name,
+    make_sampler,
+    make_textures,
+)
 from .timer import EXTENSION, Timer
 
 if TYPE_CHECKING:
     from .device import DeviceInfo
-    from .schedule import Build, Texture
+    from .schedule import Build, Port, Texture
 
 MATRIX = 16  # numbers
 
@@ -102,17 +110,22 @@ class Resources:
             gl.glBindBuffer(target, 0)
         return buffers
 
-    def rebind(self, name: str) -> None:
-        """Point all passes that write a tensor at its current textures.
+    def rebind(self, port: Port) -> None:
+        """Point all passes that write an output at its current textures.
 
         Raises:
             ShadergenError: SG0602 if GL cannot draw to the textures or bind them as images.
         """
+        name = port.texture
         if name in self._images:
             check_images(self._gl, self._build.textures[name], self.textures[name])
         for i, gpu_pass in enumerate(self._build.passes):
-            if any(write.texture == name for write in gpu_pass.writes):
+            if not any(write.texture == name for write in gpu_pass.writes):
+                continue
+            try:
                 self._attach(i)
+            except ShadergenError as error:
+                raise self._undrawable(port, error) from None
 
     def resize(self, build: Build) -> None:
         """Create the textures of a build again at other sizes; programs and weights stay.
@@ -150,6 +163,15 @@ class Resources:
         """Delete all objects."""
         self.sized.delete()
         self.objects.delete()
+
+    def _undrawable(self, port: Port, error: ShadergenError) -> ShadergenError:
+        """Return the error of a draw in terms of the application's texture for an output."""
+        form = ""
+        if self.device.es >= (3, 1):
+            texture, names = self._build.textures[port.texture], self.textures[port.texture]
+            form = f" ({format_name(self._gl, texture, names[0])})"
+        what = f"this GL cannot draw to the texture of '{port.name}'{form}"
+        return ShadergenError(error.code, what, why=error.why, help=error.help)
 
     def _attach_all(self) -> None:
         for i in range(len(self._build.passes)):

@@ -160,10 +160,10 @@ class Runner:
         resources.textures[port.texture] = given
         self._frame = None
         try:
-            resources.rebind(port.texture)
+            resources.rebind(port)
         except ShadergenError as error:
             resources.textures[port.texture] = before
-            resources.rebind(port.texture)
+            resources.rebind(port)
             raise error.at(f"output '{name}'") from None
 
     def output_texture(self, name: str, layer: int = 0) -> int:

@@ -28,6 +28,11 @@ EXTERNAL = {1: "GL_RED", 2: "GL_RG", 4: "GL_RGBA"}
 TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
 
 
+# Formats that some GL cannot draw to; messages call others by their number.
+_NAMED = (
+    *("R16F", "R32F", "RG16F", "RG32F", "RGBA16F", "RGBA32F", "RGB16F", "RGB32F"),
+    *("R11F_G11F_B10F", "RGB9_E5", "SRGB8"),
+)
 _TEXTURE_EXTERNAL_OES = 0x8D65  # PyOpenGL does not declare it
 _LAST = 2**32 - 1  # the largest name of a GL object
 RESIZE = (
@@ -135,6 +140,16 @@ def _status_name(gl: Any, status: int) -> str:
         if status == getattr(gl, f"GL_FRAMEBUFFER_{name}"):
             return f"GL_FRAMEBUFFER_{name}"
     return f"0x{status:04x}"
+
+
+def format_name(gl: Any, texture: Texture, name: int) -> str:
+    """Return GL's name of the format of an application's texture, from OpenGL ES 3.1 on."""
+    target = target_of(gl, texture)
+    gl.glBindTexture(target, name)
+    found = asked(gl.glGetTexLevelParameteriv, target, 0, gl.GL_TEXTURE_INTERNAL_FORMAT)
+    gl.glBindTexture(target, 0)
+    known = (f"GL_{format}" for format in _NAMED)
+    return next((n for n in known if getattr(gl, n) == found), f"0x{found:04x}")
 
 
 def check_images(gl: Any, texture: Texture, names: tuple[int, ...]) -> None:
@@ -250,7 +265,10 @@ def names_of(port: Port, texture: Texture, given: int | Iterable[int]) -> tuple[
     # numpy's integers are names too; larger ones would become those of other textures
     sound = all(isinstance(name, (int, np.integer)) and 0 < name <= _LAST for name in names)
     if len(names) != texture.objects or not sound:
-        takes = "an array texture" if texture.is_array else f"{texture.objects} 2D textures"
+        count = texture.objects
+        takes = "a 2D texture" if count == 1 else f"{count} 2D textures"
+        if texture.is_array:
+            takes = "an array texture"
         if texture.is_external:
             takes = "an external texture"
         raise ShadergenError(

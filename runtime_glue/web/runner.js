@@ -125,7 +125,9 @@ export class Runner {
     } catch (error) {
       sized.textures.set(port.texture, before);
       sized.rebind(port.texture);
-      throw error;
+      const { code, why, help } = error;
+      const what = `this GL cannot draw to the texture of '${port.name}'`; // WebGL does not tell its format
+      throw new ShadergenError(code, what, { where: `output '${port.name}'`, why, help });
     }
   }
 
@@ -384,7 +386,10 @@ export class Runner {
     const names = [given].flat();
     const count = isArray(texture) ? 1 : texture.layers;
     if (names.length !== count || !names.every((name) => name instanceof WebGLTexture)) {
-      throw new ShadergenError("SG0605", `'${port.name}' takes ${count} WebGLTexture object(s)`);
+      const flat = texture.layers === 1 ? "a 2D texture" : `${count} 2D textures`;
+      throw new ShadergenError("SG0605", `'${port.name}' takes ${isArray(texture) ? "an array texture" : flat}`, {
+        help: "give each as a WebGLTexture",
+      });
     }
     forgetErrors(gl);
     const target = targetOf(gl, texture);

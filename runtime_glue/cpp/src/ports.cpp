@@ -34,9 +34,10 @@ bool Runner::Impl::check_given(const Port& port, const unsigned* names, std::siz
     if (zero || static_cast<std::int64_t>(count) != t.objects())
         return fail(error, "SG0605", "'{}' takes {}; {}",
                     {port.name,
-                     t.is_array      ? std::string("an array texture")
-                     : t.is_external ? std::string("an external texture")
-                                     : say("{} 2D textures", {t.objects()}),
+                     t.is_array         ? std::string("an array texture")
+                     : t.is_external    ? std::string("an external texture")
+                     : t.objects() == 1 ? std::string("a 2D texture")
+                                        : say("{} 2D textures", {t.objects()}),
                      zero ? std::string("0 is not a texture") : say("{} given", {count})});
     forget_errors(gl);
     return check_textures(gl, port, t, given, error) &&
@@ -166,7 +167,10 @@ bool Runner::Impl::rebind(const Port& port, Error& error) {
         if (pass.is_compute || !writes) continue;
         if (sized.foreign[i]) sized.framebuffers[i] = sized.objects.make(Objects::framebuffer);
         sized.foreign[i] = false;
-        if (!attach_pass(schedule(), sized, i, error)) return false;
+        if (attach_pass(schedule(), sized, i, error)) continue;
+        const std::string format = format_name(gl, texture(port.texture), bound(port)[0]);
+        return fail(error, "SG0602", "this GL cannot draw to the texture of '{}'{}",
+                    {port.name, format.empty() ? format : say(" ({})", {format})});
     }
     return true;
 }

@@ -210,6 +210,25 @@ bool check_textures(const GL& gl, const Port& port, const Texture& texture, cons
     return fail(error, "SG0605", "{}", {wrong});
 }
 
+std::string format_name(const GL& gl, const Texture& texture, Name name) {
+    static constexpr struct {
+        Enum internal;
+        const char* name;
+    } known[] = {{0x822D, "R16F"},    {0x822E, "R32F"},    {0x822F, "RG16F"},
+                 {0x8230, "RG32F"},   {0x8814, "RGBA32F"}, {0x8815, "RGB32F"},
+                 {0x881A, "RGBA16F"}, {0x881B, "RGB16F"},  {0x8C3A, "R11F_G11F_B10F"},
+                 {0x8C3D, "RGB9_E5"}, {0x8C41, "SRGB8"}};
+    if (!gl.GetTexLevelParameteriv) return {};
+    Int value = 0;
+    gl.BindTexture(target_of(texture), name);
+    gl.GetTexLevelParameteriv(target_of(texture), 0, gl::TEXTURE_INTERNAL_FORMAT, &value);
+    gl.BindTexture(target_of(texture), 0);
+    const auto internal = static_cast<Enum>(value);
+    for (const auto& each : known)
+        if (each.internal == internal) return say("GL_{}", {each.name});
+    return say("{}", {hex(internal)});
+}
+
 bool check_images(const GL& gl, const Texture& texture, const GLTextures& names, Error& error) {
     const Enum target = target_of(texture);
     std::string wrong;

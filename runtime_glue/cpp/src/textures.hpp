@@ -42,6 +42,8 @@ bool check_framebuffer(const GL& gl, Name framebuffer, std::string_view output, 
 // far as GL tells; external ones are of any.
 bool check_textures(const GL& gl, const Port& port, const Texture& texture, const GLTextures& names,
                     Error& error);
+// GL's name of the format of an application's texture, or nothing where GL does not tell.
+std::string format_name(const GL& gl, const Texture& texture, Name name);
 // Refuse those that shaders cannot have as images of the stated format. SG0602.
 bool check_images(const GL& gl, const Texture& texture, const GLTextures& names, Error& error);
 

@@ -206,7 +206,12 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("pair", "p.run(t.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),
         ("rgb", "p.outputTexture('y', 3)", "the output 'y' has no texture 3"),
-        ("rgb", "p.bindInput('x', 7)", "'x' takes 1 WebGLTexture object(s)"),
+        ("rgb", "p.bindInput('x', 7)", "'x' takes a 2D texture"),
+        (
+            "rgb",
+            "p.bindOutput('y', t.texture(p.gl, 'RGB9_E5', 7, 5))",
+            "this GL cannot draw to the texture of 'y'",
+        ),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8UI', 7, 5)), p.check())", "GL_INVALID_OPERATION"),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8', 7, 5)), p.check())", ""),
         (
