@@ -211,6 +211,11 @@ def unwritable_for_now(what: str, error: OSError) -> ShadergenError:
     return unwritable(f"{what} to {where}", error, FREE_TEMPORARY)
 
 
+def pip_install(extra: str) -> str:
+    """Return the commands that install an extra: in a clone, which always works, and by name."""
+    return f"pip install '.[{extra}]' in a clone, or pip install 'shadergen[{extra}]'"
+
+
 def few(names: Iterable[str], most: int = 8) -> str:
     """Return the first names and the number of further names."""
     names = list(names)

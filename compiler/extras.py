@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..errors import ShadergenError
+from ..errors import ShadergenError, pip_install
 
 EXTRAS = {  # which extra has a package
     "av": "video",
@@ -29,9 +29,7 @@ def need(module: str, package: str, purpose: str) -> Any:
             "SG0606",
             f"{purpose} needs the Python package {package}",
             why=str(error),
-            help=f"pip install 'shadergen[{extra}]', or in a clone pip install '.[{extra}]'"
-            if (extra := EXTRAS.get(package))
-            else f"pip install {package}",
+            help=pip_install(extra) if (extra := EXTRAS.get(package)) else f"pip install {package}",
         ) from None
 
 

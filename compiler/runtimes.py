@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from ..backends.devices import DEFAULT_DEVICE, device
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError, did_you_mean, pip_install
 from ..runtime_glue.python.loading import load
 from . import extras
 from .choices import RUNTIMES
@@ -34,8 +34,8 @@ TITLES = {GLES: "OpenGL ES", WEBGPU: "WebGPU"}
 LANGUAGES = {GLES: "GLSL ES", WEBGPU: "WGSL"}
 UNAVAILABLE = ("SG0601", "SG0606")  # errors: no adapter, no package
 INSTEAD = (
-    "without OpenGL ES: compile with --device webgpu, and pip install 'shadergen[webgpu]' to run "
-    "the build on Vulkan, Metal or Direct3D 12"
+    "without OpenGL ES: compile with --device webgpu. To run the build on Vulkan, Metal or "
+    f"Direct3D 12: {pip_install('webgpu')}"
 )
 
 

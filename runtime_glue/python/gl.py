@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, pip_install
 
 _GLES_MODULES = (
     "GLES2.VERSION.GLES2_2_0",
@@ -113,7 +113,7 @@ def load_egl() -> Library:
             "SG0601",
             "OpenGL ES cannot be loaded",
             why=str(error),
-            help=f"install PyOpenGL: pip install 'shadergen[run]'\ninstall {DRIVERS}",
+            help=f"install PyOpenGL: {pip_install('run')}\ninstall {DRIVERS}",
         ) from error
     prototype = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
     address = ctypes.cast(find, ctypes.c_void_p).value

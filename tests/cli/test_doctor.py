@@ -183,7 +183,8 @@ def test_what_is_missing_is_told_line_by_line(shadergen, monkeypatch):
     assert "\\n" not in ran.out
     lines = [line.strip() for line in ran.out.splitlines()]
     for extra in ("run", "webgpu"):
-        assert any(line.startswith(f"= help: pip install 'shadergen[{extra}]'") for line in lines)
+        install = f"= help: pip install '.[{extra}]' in a clone"
+        assert any(line.startswith(install) for line in lines)
     ran = shadergen("doctor", "--save", "x.json")
     assert ran.code == 2
     assert (

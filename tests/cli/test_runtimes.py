@@ -101,8 +101,8 @@ def test_without_either_package_both_are_named(played, monkeypatch):
     without(monkeypatch, "OpenGL", "wgpu")
     refused = played()
     assert refused.code == 2
-    assert "help: pip install 'shadergen[run]'" in refused.err
-    assert "help: pip install 'shadergen[webgpu]'" in refused.err
+    assert "help: pip install '.[run]'" in refused.err
+    assert "help: pip install '.[webgpu]'" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ....errors import ShadergenError
+from ....errors import ShadergenError, pip_install
 
 
 def load_wgpu() -> Any:
@@ -21,5 +21,5 @@ def load_wgpu() -> Any:
             "SG0606",
             "running on WebGPU needs the Python package wgpu",
             why=str(error),
-            help="pip install 'shadergen[webgpu]', or in a clone pip install '.[webgpu]'",
+            help=pip_install("webgpu"),
         ) from None
