@@ -48,6 +48,12 @@ def read_document(folder: Path) -> dict[str, Any]:
             "shadergen compile MODEL -o FOLDER",
         ) from None
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not folder.exists():
+            raise ShadergenError(
+                "SG0502",
+                f"'{folder}' does not exist",
+                help="give the folder that 'shadergen compile -o' wrote",
+            ) from None
         raise ShadergenError(
             "SG0502",
             f"there is no build in '{folder}'",

@@ -134,7 +134,8 @@ def test_every_malformed_fixture_has_an_expected_code() -> None:
 
 
 def test_a_folder_that_is_not_there_is_no_build(tmp_path: Path) -> None:
-    assert refused(tmp_path / "absent").code == "SG0502"
+    error = refused(tmp_path / "absent")
+    assert (error.code, error.what) == ("SG0502", f"'{tmp_path / 'absent'}' does not exist")
 
 
 def test_a_file_instead_of_a_folder_is_no_build(tmp_path: Path) -> None:
