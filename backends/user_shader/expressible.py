@@ -16,7 +16,7 @@ from .hooks import CHROMA, LUMA_SCALE
 from .sizes import SYMBOLS, is_fixed, times, tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ...ir.graph import Graph
     from ..gpu import GpuPass
@@ -111,14 +111,17 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
             help="omit --input-size, or give --input-size dynamic:HxW",
         )
     if picture["channels"] != result["channels"]:
+        earlier = ""
+        if _has_picture(textures.values(), picture, result):
+            channels = count(picture["channels"], "channel")
+            earlier = f"\nor end the network where it has {channels}: --outputs NAME"
         raise ShadergenError(
             "SG0405",
             f"the network takes {count(picture['channels'], 'channel')} and gives "
             f"{result['channels']}",
             why="a user shader's result must have as many channels as its input picture",
             help="use a build, whose result can have any number of channels: compile without "
-            "--target mpv, then shadergen run\nor end the network where it has "
-            f"{count(picture['channels'], 'channel')}: --outputs NAME",
+            f"--target mpv, then shadergen run{earlier}",
         )
     channels = int(picture["channels"])
     read = [port for port in schedule["inputs"] if port["name"] == luma]
@@ -126,6 +129,20 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
         _check_luma(port, textures[port["texture"]], channels)
     beside = read[0]["texture"] if read else ""
     return Ports(given["texture"], beside, made["texture"], channels)
+
+
+def _has_picture(
+    textures: Iterable[Mapping[str, Any]],
+    picture: Mapping[str, Any],
+    result: Mapping[str, Any],
+) -> bool:
+    """Whether a layer inside the network has the picture's size and number of channels."""
+    traits = "packing", "channels", *SYMBOLS
+    return any(
+        [t[trait] for trait in traits] == [picture[trait] for trait in traits]
+        for t in textures
+        if t is not picture and t is not result
+    )
 
 
 def _check_luma(port: Mapping[str, Any], texture: Mapping[str, Any], channels: int) -> None:
