@@ -77,6 +77,10 @@ COMMON: dict[str, tuple[str, ...]] = {
     ),
     "tune": ("model", "tuning", "device", "input_size", "outputs", "seconds", "runtime"),
 }
+# Options that --help names without a text: for what, and their parameters.
+NAMED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "compile": ("mpv", ("stage", "hook", "strength", "upscale_from")),
+}
 EVERY = f"{__name__}.every"  # in a context: whether --help-all was given
 
 
@@ -107,7 +111,10 @@ class Command(click.RichCommand):
         self._write(_CommonOptions("Common options", [*common, "help"]), context, formatter)
         rest = {p.name for _, group in groups(self, context) for p in group}
         number = len(rest - {*common, "help", "help_all"})
-        more = f" {number} more options: [bold]{context.command_path} --help-all[/bold]"
+        purpose, names = NAMED.get(self.name or "", ("", ()))
+        flags = {p.name: p.opts[0] for p in self.params}
+        some = f" ({purpose}: {', '.join(flags[name] for name in names)})" if names else ""
+        more = f" {number} more options{some}: [bold]{context.command_path} --help-all[/bold]"
         formatter.write(formatter.rich_text(more))
 
     def _write(self, panel: RichOptionPanel, context: Any, formatter: Any) -> None:

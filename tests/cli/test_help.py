@@ -35,6 +35,11 @@ def test_every_command_has_a_group_and_help_all():
         assert isinstance(command, Command), f"{name}: decorate it with cli.help.command"
 
 
+def test_help_names_the_options_of_user_shaders(shadergen):
+    out = shadergen("compile", "--help").out
+    assert "more options (mpv: --stage, --hook, --strength, --upscale-from): " in out
+
+
 @pytest.mark.parametrize("name", cli.commands)
 def test_help_all_shows_every_option_once(shadergen, name):
     command = cli.commands[name]
