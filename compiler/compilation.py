@@ -138,7 +138,7 @@ def _import(
             dynamic.check(graph.inputs)
             if options.luma:
                 require_inputs("luma", [options.luma], [i.name for i in graph.inputs])
-            request.notes.extend(dynamic.notes())
+            request.notes.extend(dynamic.notes(always=options.package == "mpv"))
         request.notes.extend(request.resized.values())
     except ShadergenError as error:
         if request.resized and error.code in ("SG0105", "SG0106", "SG0205"):

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    help="Folder to write; replaces an earlier build there. With --target mpv: file to write, "
-    "such as net.glsl.",
+    help="Folder to write, or with --target mpv a file such as net.glsl. An earlier build or user "
+    "shader there is replaced.",
 )
 @target_option
 @click.option(

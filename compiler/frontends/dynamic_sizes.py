@@ -96,10 +96,16 @@ class DynamicInputs:
         """The names of the inputs that are dynamic."""
         return [name for names in self._dynamic.values() for name in names]
 
-    def notes(self) -> list[str]:
-        """Return which axes are dynamic, a line for each way that inputs have theirs."""
+    def notes(self, always: bool = False) -> list[str]:
+        """Return which axes are dynamic, a line for each way that inputs have theirs.
+
+        Args:
+            always: whether every build of the kind is dynamic: only assumed axes are worth a line.
+        """
         notes = []
         for (height, width, told), names in self._dynamic.items():
+            if told and always:
+                continue
             line = f"dynamic: height is axis {height}, width axis {width} of {_quoted(names)}"
             notes.append(line + ("" if told else f" ({ASSUMED})"))
         if self._kept:

@@ -26,17 +26,21 @@ def test_compiles_into_one_file(shadergen, tmp_path):
         in ran.out
     )
     assert "glslang accepts all 11 shaders" in ran.out
+    assert "dynamic: height is axis" not in ran.out  # user shaders always have dynamic sizes
     assert [path.name for path in tmp_path.iterdir()] == ["net.glsl"]
     assert len(parse(output.read_text())) == 11
     assert "// license: MIT\n" in output.read_text()
     assert output.read_text().startswith("// espcn_x2: upscales LUMA 2x in 11 passes\n")
 
 
-def test_suggests_a_family_of_gpus_for_long_files(shadergen, tmp_path):
+def test_suggests_a_family_of_gpus_and_compute_passes_for_long_files(shadergen, tmp_path):
     network = Path(ESPCN).parents[1] / "networks" / "upscale" / "upscale.onnx"
     flags = ("--target", "mpv", "-o", tmp_path / "net.glsl", "--no-validate")
     hint = "--device FAMILY, for example --device nvidia, chooses the fastest passes"
-    assert hint in shadergen("compile", network, *flags).out
+    assert f"{hint} for a family of GPUs" in (out := shadergen("compile", network, *flags).out)
+    assert "; --stage compute makes fewer passes, for any GPU with OpenGL 4.3" in out
+    out = shadergen("compile", network, *flags, "--stage", "compute").out
+    assert "--device FAMILY in place of --stage compute, for example --device nvidia" in out
     assert hint not in shadergen("compile", network, *flags, "--stage", "fragment").out
     assert hint not in shadergen("compile", network, *flags, "--device", "nvidia").out
     assert hint not in shadergen("compile", ESPCN, *flags).out
