@@ -45,7 +45,8 @@ class Run:
     """Times and device of a run; ``variant`` is empty for the generic build.
 
     ``pictures`` are what was written for each picture, ``errors`` are of those that failed.
-    ``frames`` counts those of a video, ``skipped`` the files of a folder that are no pictures.
+    ``frames`` counts those of a video. ``skipped`` are the names of what a folder holds besides
+    pictures; those of subfolders end in a slash.
     """
 
     runtime: str
@@ -57,7 +58,7 @@ class Run:
     pictures: dict[str, Made] = field(default_factory=dict)
     errors: dict[str, ShadergenError] = field(default_factory=dict)
     frames: int = 0
-    skipped: int = 0
+    skipped: tuple[str, ...] = ()
 
 
 def run_file(
@@ -105,7 +106,8 @@ def _run(
     network = PictureNetwork(session, settings.labels, settings.overlap, settings.tile)
     found: dict[str, Made] = {}
     errors: dict[str, ShadergenError] = {}
-    frames = skipped = 0
+    frames = 0
+    skipped: tuple[str, ...] = ()
     if source.is_dir():
         skipped = pictures_in(source)[1]
 
@@ -191,7 +193,7 @@ def _described(
     pictures: dict[str, Made] | None = None,
     errors: dict[str, ShadergenError] | None = None,
     frames: int = 0,
-    skipped: int = 0,
+    skipped: tuple[str, ...] = (),
 ) -> Run:
     context, build = session.context, session.running
     return Run(

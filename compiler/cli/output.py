@@ -92,12 +92,19 @@ def progress_line() -> Iterator[Callable[[str], None]]:
         yield lambda step: status.update(Text(printable(step)))
 
 
+def _step_text(step: str, done: int, total: int) -> str:
+    """Return a step with how much of it is done; the total is 0 if it is unknown."""
+    if total:
+        return f"{step}: {done} of {total}"
+    return f"{step}: {done}" if done else step
+
+
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """Show the step at hand and how much is done on a terminal; elsewhere print it now and then."""
     if not sys.stderr.isatty():
         with step_log() as log:
-            yield lambda step, done, total: log(f"{step}: {done} of {total}" if total else step)
+            yield lambda step, done, total: log(_step_text(step, done, total))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ...errors import ShadergenError, count
+from ...errors import ShadergenError, count, few
 from ...records import replace
 from .help import command
 from .options import is_given, runtime_options
@@ -27,7 +28,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..pictures.network import Progress
     from ..pictures.quality import Quality
@@ -118,7 +119,7 @@ def run(
     """
     from ..option_parsing import parse_labels, parse_tile
     from ..pictures.files import Settings, failed
-    from ..pictures.quality import check_originals
+    from ..pictures.quality import check_originals, check_size
     from ..pictures.side_by_side import check_comparison
     from ..pictures.video import VIDEOS
     from ..player.outline import CHROMA, is_user_shader, read_shader, stage_of
@@ -126,8 +127,10 @@ def run(
 
     if compare is not None:
         check_comparison(input, output, compare, original)
+    fits = None
     if original is not None:
         check_originals(input, output, original)
+        fits = partial(check_size, original, output)
     if is_user_shader(build):
         for name in ("variant", "runtime", "adapter", "labels", "bits", "tile", "overlap"):
             if is_given(name):
@@ -141,7 +144,7 @@ def run(
         if input.is_dir():
             _show_folder(build, input, output, original, as_json)
             return
-        shown = _show(build, input, output)
+        shown = _show(build, input, output, fits)
         quality, wrong = None, dict[str, ShadergenError]()
         if original is not None:
             is_video = input.suffix.lower() in VIDEOS
@@ -156,7 +159,7 @@ def run(
             raise wrong[str(input)]
         return
     settings = Settings(
-        parse_labels(labels), int(bits) if bits else None, overlap, parse_tile(tile)
+        parse_labels(labels), int(bits) if bits else None, overlap, parse_tile(tile), fits
     )
     with progress_bar() as progress:
         result = run_file(build, input, output, variant, runtime, adapter, settings, progress)
@@ -263,8 +266,7 @@ def _print(result: Run, output: Path | None) -> None:
         echo(line)
     for path, error in result.errors.items():
         echo(*error.at(path).render().split("\n"), err=True)
-    if result.skipped:
-        echo(f"note: {count(result.skipped, 'other file')} skipped")
+    _print_skipped(result.skipped)
     of_variant = f" of variant {result.variant}" * bool(result.variant)
     what = f"{output}: " if output else ""
     ran = f"{what}{passes_text(result.passes)}{of_variant} on {result.renderer}"
@@ -281,6 +283,16 @@ def _print(result: Run, output: Path | None) -> None:
         )
 
 
+def _print_skipped(names: Iterable[str]) -> None:
+    """Print what of a folder was not run."""
+    names = list(names)
+    files = [name for name in names if not name.endswith("/")]
+    if files:
+        echo(f"note: no pictures, skipped: {few(files, 3)}")
+    if folders := [name for name in names if name.endswith("/")]:
+        echo(f"note: subfolders are skipped: {few(folders, 3)}")
+
+
 def _shared_notes(result: Run) -> Iterator[str]:
     """Yield each note of several pictures once, with how many of them it is about."""
     notes = Counter(note for made in result.pictures.values() for note in made.notes)
@@ -289,8 +301,10 @@ def _shared_notes(result: Run) -> Iterator[str]:
         yield f"note: {note}{about}"
 
 
-def _show(shader: Path, input: Path, output: Path) -> Shown:
-    """Run a user shader on a picture or a video."""
+def _show(
+    shader: Path, input: Path, output: Path, fits: Callable[[tuple[int, int]], None] | None
+) -> Shown:
+    """Run a user shader on a picture or a video, unless the size of the video is refused."""
     from ..arrays import ARRAYS
     from ..pictures.video import VIDEOS
     from ..player.pictures import show_picture
@@ -307,7 +321,7 @@ def _show(shader: Path, input: Path, output: Path) -> Shown:
     if input.suffix.lower() in VIDEOS:
         with progress_bar() as progress:
             progress("starting FFmpeg", 0, 0)
-            return show_video(shader, input, output, progress)
+            return show_video(shader, input, output, progress, fits)
     with progress_line() as step:
         step(IN_FFMPEG)
         return show_picture(shader, input, output)
@@ -348,8 +362,7 @@ def _show_folder(
             print_shown(each, output / Path(name).name)
         for name, error in errors.items():
             echo(*error.at(name).render().split("\n"), err=True)
-        if skipped:
-            echo(f"note: {count(skipped, 'other file')} skipped")
+        _print_skipped(skipped)
     _compare(folder, output, None, original, quality, as_json)
     if errors:
         raise failed(list(errors.values()), len({*errors, *shown}))

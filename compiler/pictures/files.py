@@ -36,12 +36,14 @@ class Settings:
         bits: of pictures that are written: 8 or 16; None: as in the picture that was read.
         overlap: of tiles, in pixels; None: what the receptive field needs.
         tile: height and width of tiles, for builds of dynamic sizes.
+        check_size: told the size of a video's frames after the first one, to refuse it.
     """
 
     labels: tuple[str, ...] = ()
     bits: int | None = None
     overlap: int | None = None
     tile: tuple[int, int] | None = None
+    check_size: Callable[[tuple[int, int]], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -245,19 +247,22 @@ def require_files(
             )
 
 
-def pictures_in(folder: Path) -> tuple[list[Path], int]:
-    """Return the pictures in a folder by name, and how many other files it has.
+def pictures_in(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Return the pictures in a folder by name, and the names of all else in it.
+
+    Names of subfolders end in a slash.
 
     Raises:
         ShadergenError: SG0101 without any picture.
     """
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    found = [path for path in files if path.suffix.lower() in SUFFIXES]
+    entries = sorted(folder.iterdir())
+    found = [p for p in entries if p.is_file() and p.suffix.lower() in SUFFIXES]
     if not found:
         raise ShadergenError(
             "SG0101", f"'{folder}' holds no pictures", supported=", ".join(SUFFIXES)
         )
-    return found, len(files) - len(found)
+    others = (path for path in entries if path not in found)
+    return found, tuple(f"{path.name}{'/' * path.is_dir()}" for path in others)
 
 
 def run_folder(

@@ -17,7 +17,7 @@ from .. import extras
 from .files import pictures_in, require_files
 from .picture import as_integers
 from .reading import SUFFIXES, from_pillow, read_picture
-from .video import BT601, VIDEOS, opened, quarter_turns
+from .video import BT601, VIDEOS, frames_of, opened, quarter_turns
 from .writing import to_pillow
 
 if TYPE_CHECKING:
@@ -117,6 +117,56 @@ def check_originals(source: Path, result: Path | None, original: Path) -> None:
         require_files("--original", "picture", SUFFIXES, named)
     if not original.exists():
         raise ShadergenError("SG0101", f"cannot read '{original}'", why=os.strerror(errno.ENOENT))
+    if source.suffix.lower() in VIDEOS and source.exists():
+        _check_lengths(source, result, original)
+
+
+def _check_lengths(source: Path, result: Path, original: Path) -> None:
+    """Refuse an original of another number of frames than the input, before the work.
+
+    Frames are decoded, which is exact, only if the quick counts differ.
+
+    Raises:
+        ShadergenError: SG0101, SG0605.
+    """
+    for count_frames in (_quick_count, _exact_count):
+        has, wants = map(count_frames, (source, original))
+        if has == wants:
+            return
+    raise _no_original(original, result, f"INPUT has {has} frames, the original {wants}")
+
+
+def _quick_count(path: Path) -> int:
+    """Return how many frames a video states, or else its packets."""
+    with ExitStack() as stack:
+        container, video = opened(path, stack)
+        return video.frames or sum(packet.size > 0 for packet in container.demux(video))
+
+
+def _exact_count(path: Path) -> int:
+    with ExitStack() as stack:
+        return sum(1 for _ in _decoded(*opened(path, stack), path))
+
+
+def check_size(original: Path, result: Path, size: tuple[int, int]) -> None:
+    """Refuse an original video of another size than the result, before the work.
+
+    Args:
+        original: a video.
+        result: of the run.
+        size: height and width of the frames of the result.
+
+    Raises:
+        ShadergenError: SG0101, SG0605.
+    """
+    with ExitStack() as stack:
+        frame = next(_decoded(*opened(original, stack), original), None)
+        if frame is None:
+            raise ShadergenError("SG0101", f"'{original}' has no frames")
+        wanted = frame.height, frame.width
+        wanted = wanted[::-1] if quarter_turns(frame) % 2 else wanted
+    if size != tuple(side + side % 2 for side in wanted) and size != wanted:
+        raise _other_size(original, result, size, wanted)
 
 
 def measure(
@@ -135,8 +185,7 @@ def measure(
         return _measure_video(source, result, original, progress)
     before, after, wanted = map(read_picture, (source, result, original))
     if after.size != wanted.size:
-        here, there = ("x".join(map(str, p.size)) for p in (after, wanted))
-        raise _no_original(original, result, f"the result has {here} pixels, the original {there}")
+        raise _other_size(original, result, after.size, wanted.size)
     resized = before.size != wanted.size
     if resized:
         pixels = as_integers(before.part(EVERYTHING, EVERYTHING, 3), 8)
@@ -153,7 +202,7 @@ def _measure_video(source: Path, result: Path, original: Path, progress: Progres
     paths = source, result, original
     with ExitStack() as stack:
         videos = [opened(path, stack) for path in paths]
-        total = videos[0][1].frames or 0
+        total = frames_of(*videos[0])
         frames = [_decoded(*video, path) for video, path in zip(videos, paths, strict=True)]
         for at, three in enumerate(zip_longest(*frames), 1):
             if any(f is None for f in three):  # one is at its end
@@ -164,16 +213,14 @@ def _measure_video(source: Path, result: Path, original: Path, progress: Progres
             before, after, wanted = map(_luma, three)
             after = _without_repeated(after, wanted.shape)
             if after.shape != wanted.shape:
-                here, there = (f"{x.shape[1]}x{x.shape[0]}" for x in (after, wanted))
-                why = f"the result has {here} pixels, the original {there}"
-                raise _no_original(original, result, why)
+                raise _other_size(original, result, after.shape, wanted.shape)
             if before.shape != wanted.shape:
                 resized = True
                 size, bicubic = wanted.shape[::-1], extras.pillow().Resampling.BICUBIC
                 larger = extras.pillow().fromarray(before).resize(size, bicubic)
                 before = np.asarray(larger).clip(0, 1)
             errors.append((_mean_square(before, wanted), _mean_square(after, wanted)))
-            progress("frames compared with the original", at, max(at, total))
+            progress("frames compared with the original", at, total and max(at, total))
     if not errors:
         raise ShadergenError("SG0101", f"'{original}' has no frames")
     plain, network = (_decibels(float(np.mean(each))) for each in zip(*errors, strict=True))
@@ -223,6 +270,13 @@ def _without_repeated(result: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[
     if all(have == want + want % 2 for have, want in zip(result.shape, wanted, strict=True)):
         return result[: wanted[0], : wanted[1]]
     return result
+
+
+def _other_size(
+    original: Path, result: Path, size: tuple[int, ...], wanted: tuple[int, ...]
+) -> ShadergenError:
+    here, there = ("x".join(map(str, sides)) for sides in (size, wanted))
+    return _no_original(original, result, f"the result has {here} pixels, the original {there}")
 
 
 def _no_original(original: Path, result: Path, why: str) -> ShadergenError:

@@ -15,6 +15,7 @@ from .files import Made
 from .picture import Picture, with_source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from .files import Settings
@@ -34,6 +35,7 @@ QUALITY = {  # hardly any loss
 TURNS = {90: 1, 180: 2, 270: 3}  # quarter turns to the left, by the rotation of a frame
 UNKNOWN, BT709, BT601, LIMITED = 2, 1, 6, 1  # colour spaces and a range, by the numbers of H.273
 HD = (576, 1280)  # above this height, or from this width on, untagged videos are BT.709, as in mpv
+MICROSECONDS = 1_000_000  # in a second: FFmpeg's unit of the durations of files
 DEEP = 8  # bits beyond which a video is read in 16 and written in 10
 
 
@@ -53,7 +55,7 @@ def run_video(
         network: to run.
         source: the video.
         output: the video to write.
-        settings: of tiles.
+        settings: what checks the size of the result.
         progress: told how many frames are done.
 
     Returns:
@@ -78,7 +80,8 @@ def run_video(
         try:
             fresh = stack.enter_context(replacing_file(output))
             target = stack.enter_context(av.open(str(fresh), "w"))
-            return _Video(network, container, video, target, output, progress).run()
+            check = settings.check_size
+            return _Video(network, container, video, target, output, progress, check).run()
         except (av.FFmpegError, ValueError) as error:  # such as sound of another format
             raise ShadergenError(
                 "SG0501",
@@ -103,6 +106,22 @@ def opened(source: Path, stack: ExitStack) -> tuple[Any, Any]:
         raise ShadergenError("SG0101", f"cannot read '{source}' as a video", why=why) from None
 
 
+def frames_of(container: Any, video: Any) -> int:
+    """Return how many frames a stream has, or by its duration should have; 0 if unknown.
+
+    Args:
+        container: the file, as PyAV has it.
+        video: the stream.
+    """
+    if video.frames:
+        return int(video.frames)
+    if video.duration is not None and video.time_base:
+        seconds = video.duration * video.time_base
+    else:
+        seconds = Fraction(container.duration or 0, MICROSECONDS)
+    return round(seconds * (video.average_rate or 0))
+
+
 def quarter_turns(frame: Any) -> int:
     """Return how often to turn a frame to the left by 90 degrees, to show it as players do."""
     return TURNS.get(getattr(frame, "rotation", 0) % 360, 0)
@@ -117,7 +136,9 @@ class _Video:
         target: Any,
         output: Path,
         progress: Progress,
+        check_size: Callable[[tuple[int, int]], None] | None,
     ) -> None:
+        self._check_size = check_size
         self._network, self._source, self._video = network, source, video
         self._target, self._progress = target, progress
         self._codec = CODECS.get(output.suffix.lower(), CODEC)
@@ -135,10 +156,12 @@ class _Video:
         others = len(self._source.streams) - 1 - len(sound)
         if others:
             self._note(f"{others} further streams, such as subtitles, were left out")
-        total, frames = self._video.frames or 0, 0
+        total, frames = frames_of(self._source, self._video), 0
         for frame in self._source.decode(self._video):
             made = self._frame(av, frame)
             if self._stream is None:
+                if self._check_size is not None:
+                    self._check_size(self._size)
                 self._open(frame, made)
             made = made.reformat(
                 format=self._stream.pix_fmt,
@@ -148,7 +171,7 @@ class _Video:
             made.pts, made.time_base = frame.pts, frame.time_base
             self._target.mux(self._stream.encode(made))
             frames += 1
-            self._progress("frames", frames, max(total, frames))
+            self._progress("frames", frames, total and max(total, frames))
         if self._stream is None:
             raise ShadergenError("SG0101", "the video has no frames")
         self._target.mux(self._stream.encode())

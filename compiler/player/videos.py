@@ -18,7 +18,7 @@ from .outline import CHROMA, outline, read_shader
 from .pictures import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from ..pictures.network import Progress
@@ -76,6 +76,7 @@ def show_video(
     source: Path,
     output: Path,
     progress: Progress = lambda step, done, total: None,
+    check_size: Callable[[tuple[int, int]], None] | None = None,
 ) -> Shown:
     """Write what FFmpeg's libplacebo filter makes of a video with a user shader.
 
@@ -86,6 +87,7 @@ def show_video(
         source: the video.
         output: the video to write, 4:2:0 of 8 bits, or of 10 if the source has more than 8.
         progress: told how many frames are done, and of how many.
+        check_size: told the size of the result before the work, to refuse it.
 
     Raises:
         ShadergenError: SG0101, SG0501, SG0605 for files, SG0607 where FFmpeg cannot do it.
@@ -100,6 +102,9 @@ def show_video(
             why=f"it replaces RGB, which only videos in RGB have; this one is {video.pixels}",
             help="compile with --hook MAIN, the picture after conversion to RGB",
         )
+    size = plan.size[0] + plan.size[0] % 2, plan.size[1] + plan.size[1] % 2
+    if check_size is not None:
+        check_size(size)
     before, formats, after, notes = _steps(video, plan)
     more = MADE_FROM_RGB * bool(RGB.match(video.pixels))
     codec = CODECS.get(output.suffix.lower(), CODEC)
@@ -117,12 +122,11 @@ def show_video(
             str(fresh.absolute()),
         ]
         for frames in _frames(command, folder, source, output):
-            progress("frames", frames, max(video.frames, frames))
+            progress("frames", frames, video.frames and max(video.frames, frames))
         if not frames:
             raise ShadergenError("SG0101", f"'{source}' has no frames")
     elapsed = (time.perf_counter() - started) * 1e3
     notes = (*plan.notes, *notes)
-    size = plan.size[0] + plan.size[0] % 2, plan.size[1] + plan.size[1] % 2
     return Shown(plan.passes, size, elapsed, frames, notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from support.players import require
 
 from shadergen.compiler.cli.output import psnr_lines
 from shadergen.compiler.pictures.quality import Quality, check_originals, mean, measure
+from shadergen.compiler.pictures.video import frames_of, opened
 from shadergen.errors import ShadergenError
 
 if TYPE_CHECKING:
@@ -257,7 +259,7 @@ def test_a_smaller_video_is_enlarged(tmp_path: Path) -> None:
     [
         ((48, 64), 4, "INPUT has 2 frames, the result 2, the original 4"),
         ((48, 64), 1, "INPUT has 2 frames, the result 2, the original 1"),
-        ((24, 32), 2, "the result has 64x48 pixels, the original 32x24"),
+        ((24, 32), 2, "the result has 48x64 pixels, the original 24x32"),
     ],
 )
 def test_other_videos_are_no_originals(
@@ -267,6 +269,32 @@ def test_other_videos_are_no_originals(
     with pytest.raises(ShadergenError, match="does not fit") as caught:
         measure(made, made, filmed(tmp_path / "other.mkv", size, frames))
     assert says in caught.value.render()
+
+
+def test_the_number_of_frames_is_known_by_the_duration(tmp_path: Path) -> None:
+    path = filmed(tmp_path / "in.mkv", (16, 24), 5)  # Matroska does not state the number
+    with ExitStack() as stack:
+        container, video = opened(path, stack)
+        assert (video.frames, frames_of(container, video)) == (0, 5)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(
+    ("size", "frames", "says"),
+    [
+        ((32, 48), 4, "INPUT has 2 frames, the original 4"),
+        ((16, 24), 2, "the result has 32x48 pixels, the original 16x24"),
+    ],
+)
+def test_run_refuses_other_videos_before_the_work(
+    shadergen: Any, tmp_path: Path, size: tuple[int, int], frames: int, says: str
+) -> None:
+    low, other = filmed(tmp_path / "low.mkv", (16, 24), 2), tmp_path / "other.mkv"
+    filmed(other, size, frames)
+    build, out = tmp_path / "build", tmp_path / "out.mkv"
+    assert shadergen("compile", ESPCN, "-o", build, "--input-size", "16x24").code == 0
+    ran = shadergen("run", build, low, "-o", out, "--original", other)
+    assert (ran.code, says in ran.err, out.exists()) == (2, True, False), ran.err
 
 
 @pytest.mark.gl

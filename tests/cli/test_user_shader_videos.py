@@ -129,6 +129,15 @@ def test_a_video_is_compared_with_its_original(shadergen, tmp_path):
     assert network == pytest.approx(-20 * np.log10(error), abs=0.4)
 
 
+def test_an_original_of_another_size_is_refused_before_the_work(shadergen, tmp_path):
+    pytest.importorskip("av")
+    source = made(tmp_path / "in.mkv", "yuv420p", (36, 64), 3, "-c:v", "ffv1")
+    output = tmp_path / "out.mkv"
+    ran = shadergen("run", shader(tmp_path, DOUBLES), source, "-o", output, "--original", source)
+    assert "the result has 72x128 pixels, the original 36x64" in ran.err
+    assert not output.exists()
+
+
 def test_sizes_sound_and_streams_of_a_video(shadergen, tmp_path):
     """Odd sides get one more row or column; sound is copied, and a note names what is not."""
     plain = made(tmp_path / "plain.mkv", "yuv444p", (33, 47), 10, "-c:v", "ffv1")

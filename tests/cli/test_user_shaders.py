@@ -143,11 +143,13 @@ def test_run_shows_every_picture_in_a_folder(shadergen, tmp_path, gray):
         (source / name).write_bytes(gray.read_bytes())
     (source / "c.png").write_bytes(b"no picture")
     (source / "notes.txt").touch()
+    (source / "more").mkdir()
     ran = shadergen("run", shader, source, "-o", made)
     assert ran.code == 2
     assert "1 of 3 pictures could not be run" in ran.err
     assert f"{made / 'a.png'}: 74x122, 11 GPU passes" in ran.out
-    assert "note: 1 other file skipped" in ran.out
+    assert "note: no pictures, skipped: notes.txt\n" in ran.out
+    assert "note: subfolders are skipped: more/\n" in ran.out
     (source / "c.png").unlink()
     ran = shadergen("run", shader, source, "-o", made, "--original", made, "--json")
     assert "SG0501" in ran.err

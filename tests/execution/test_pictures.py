@@ -381,11 +381,12 @@ def test_a_folder_runs_picture_by_picture(tmp_path: Path) -> None:
     saved(folder / "b.jpg", colours(24, 32))
     (folder / "c.png").write_text("no picture")
     (folder / "notes.txt").write_text("text")
+    (folder / "older").mkdir()
     run = run_file(build, folder, out)
     assert {path.name for path in out.iterdir()} == {"a.png", "b.jpg"}
     assert pixels_of(out / "a.png").shape == (60, 80, 3)
     assert [error.code for error in run.errors.values()] == ["SG0101"]
-    assert run.skipped == 1
+    assert run.skipped == ("notes.txt", "older/")
     assert refused(run_file, build, folder, folder).code == "SG0501"
     assert "holds no pictures" in refused(run_file, build, build, out).what
 
