@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..backends.user_shader.sizes import infix, tree
 from ..runtime_glue.python.sizes import defaults, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
 
 def at_defaults(schedule: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,20 +37,4 @@ def shape_text(shape: Iterable[int | Sequence[Any]]) -> str:
 
 def size_text(entry: int | Sequence[Any]) -> str:
     """Return an integer or an expression of a schedule as people write it: ``2*(height + 1)``."""
-    if not isinstance(entry, list):
-        return str(entry)
-    stack: list[tuple[str, int]] = []  # texts, and how tightly their last operator binds
-    for term in entry:
-        if term in ("min", "max"):
-            (right, _), (left, _) = stack.pop(), stack.pop()
-            stack.append((f"{term}({left}, {right})", 3))
-        elif term in LEVELS:
-            level = LEVELS[term]
-            (right, tight), (left, loose) = stack.pop(), stack.pop()
-            left = f"({left})" if loose < level else left
-            right = f"({right})" if tight <= level else right
-            sign = term if level == 2 else f" {term} "
-            stack.append((f"{left}{sign}{right}", level))
-        else:
-            stack.append((str(term), 3))
-    return stack[-1][0]
+    return infix(tree(entry)) if isinstance(entry, list) else str(entry)

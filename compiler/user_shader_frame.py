@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends.devices import family_of
 from ..backends.devices.gpus import GPUS
 from ..backends.user_shader.frame import frame_of
-from ..backends.user_shader.hooks import CHROMA, LUMA_SCALE, STAGES
+from ..backends.user_shader.hooks import CHROMA, STAGES, full_hd
 from ..errors import ShadergenError
 from ..number_texts import short_text
 from ..runtime_glue.python.sizes import defaults
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..backends.user_shader.file import UserShader
     from .options import Options
 
-FULL_HD = 1080, 1920  # the player's picture, unless --input-size dynamic:HxW sets a size
 DESKTOP = "desktop"  # the system of graphics cards, which are known by their names
 FILM = 24  # frames a second
 TYPICAL = ("GeForce RTX 3060", "Van Gogh", "Adreno 740")  # a desktop, a handheld PC, a phone
@@ -36,11 +35,9 @@ def frame_for(files: BuildFiles, shader: UserShader, options: Options) -> dict[s
     Raises:
         ShadergenError: SG0605 for a size that the network does not take.
     """
-    height, width = FULL_HD
+    height, width = full_hd(STAGES[shader.hook].channels)
     if isinstance(options.dynamic, tuple):
         height, width = options.dynamic
-    elif STAGES[shader.hook].channels == CHROMA:
-        height, width = height // LUMA_SCALE, width // LUMA_SCALE
     return frame_of(files, shader, {"height": height, "width": width}, options.luma)
 
 

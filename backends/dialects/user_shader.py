@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ...errors import InternalError
 from ...records import dataclass
-from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform, Variable
+from ..shader.expressions import Construct, Intrinsic, Invoke, Lanes, Number, Uniform, Variable
 from ..shader.halves import with_half_types
+from ..shader.statements import Return
 from ..shader.types import FLOAT, INT, IVEC2
 from .expression_printer import ATOM
 from .glsl_es import GlslEs
@@ -152,6 +153,9 @@ class UserShader(GlslEs):
         text = super().function(function)
         purpose = PURPOSES.get(function.name)
         return f"{purpose}\n{text}" if purpose else text
+
+    def invoke(self, e: Invoke) -> str:
+        return super().invoke(_forwarded(e))
 
     def built_in(self, e: BuiltIn) -> str:
         if e.name != "pixel":
@@ -307,6 +311,14 @@ class UserShader(GlslEs):
         if halo and halo.content == "zeros":
             return f"{kind}_or_zero({value}, {kept})"
         return f"rounded_to_half({value})" if kind == "rounded" else f"{kind}({value})"
+
+
+def _forwarded(e: Invoke) -> Invoke:
+    """Return the call that a function only passes its arguments on to, in place of its own."""
+    match e.function.body:
+        case [Return(Invoke(function, passed))] if passed == e.function.parameters:
+            return _forwarded(Invoke(function, e.arguments))
+    return e
 
 
 def _half(value: Expression) -> Expression | None:

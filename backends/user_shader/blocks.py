@@ -31,7 +31,7 @@ from .expressible import TABLES, check_binds
 from .hooks import HOOKED
 from .naming import PassNames
 from .sampling import sampled_resizes
-from .sizes import SYMBOLS, Tree, checked, divided, plus, postfix, times, tree
+from .sizes import SYMBOLS, Tree, checked, divided, infix, plus, postfix, rounds, times, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -265,6 +265,9 @@ class _Blocks:
         comments = [gpu_pass.program.header[0]]
         if multiplies := entry["work"]["multiplies"]:
             comments.append(f"{multiplies // prod(block)} multiply-adds per pixel")
+        if any(map(rounds, sides)):
+            shown = " x ".join(infix(side) for side in sides[::-1])
+            comments.append(f"each plane has {shown} pixels, and / rounds down")
         return Block(
             self.names.description(gpu_pass),
             list(binds),

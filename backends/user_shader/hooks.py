@@ -47,6 +47,12 @@ STAGES: dict[str, Stage] = {
 DEFAULTS = {1: "LUMA", 2: "CHROMA", 3: "MAIN"}  # by the picture's channels
 
 
+def full_hd(channels: int) -> tuple[int, int]:
+    """Return height and width of a 1080p video's picture of so many channels, in 4:2:0."""
+    scale = LUMA_SCALE if channels == CHROMA else 1
+    return 1080 // scale, 1920 // scale
+
+
 def chosen_hook(channels: int, wanted: str | None) -> str:
     """Return the stage of a network whose picture has so many channels.
 

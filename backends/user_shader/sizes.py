@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MOST_TERMS = 32  # of mpv and libplacebo
 SYMBOLS = ("width", "height")  # by axis
 
+LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+
 Tree = int | str | tuple[str, "Tree", "Tree"]  # a number, a symbol, or an operator and its operands
 
 
@@ -64,6 +66,30 @@ def postfix(size: Tree, names: Mapping[Tree, str]) -> list[str]:
     if sign == "max":
         return [*b, *a, *b, "-", *a, *b, ">", "*", "+"]
     return [*a, *b, sign]
+
+
+def infix(size: Tree) -> str:
+    """Return a size as people write it: ``(height + 3)/4*2``, where divisions round down."""
+    return _infix(size)[0]
+
+
+def _infix(size: Tree) -> tuple[str, int]:
+    """Return a size's text, and how tightly its last operator binds."""
+    if not isinstance(size, tuple):
+        return str(size), 3
+    sign, *operands = size
+    (left, loose), (right, tight) = map(_infix, operands)
+    if sign not in LEVELS:
+        return f"{sign}({left}, {right})", 3
+    level = LEVELS[sign]
+    left = f"({left})" if loose < level else left
+    right = f"({right})" if tight <= level else right
+    return f"{left}{sign if level == 2 else f' {sign} '}{right}", level
+
+
+def rounds(size: Tree) -> bool:
+    """Whether a size has a division."""
+    return isinstance(size, tuple) and (size[0] == "/" or any(map(rounds, size[1:])))
 
 
 def checked(terms: Sequence[str], what: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ from shadergen.backends.user_shader.binds import size_expression
 from shadergen.backends.user_shader.file import UserShader, user_shader
 from shadergen.backends.user_shader.hooks import STAGES, chosen_hook
 from shadergen.backends.user_shader.naming import layer
-from shadergen.backends.user_shader.sizes import postfix, tree
+from shadergen.backends.user_shader.sizes import infix, postfix, tree
 from shadergen.backends.user_shader.templates import templates
 from shadergen.backends.user_shader.validation import validate_user_shader
 from shadergen.compiler.compilation import compile_graph, import_model
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 
 EVERY = (chroma, cunny, denoiser, espcn, gated, grouped, transposed, unet, unshuffled, upscaler)
 NETWORKS = {make.__name__: make for make in EVERY}
+# A function of one line that returns a call: its parameters, and the arguments of the call.
+ONE_CALL = re.compile(r"^\w+ \w+\(([^()]+)\) \{ return (?!vec4|max|min)\w+\(([^()]+)\); \}$", re.M)
 OPTIONS = for_user_shader(Options(package="mpv"))
 
 
@@ -109,6 +112,32 @@ def test_a_strict_parser_takes_every_file(name):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_glslang_takes_every_pass_on_its_own(name):
     assert all(validate_user_shader(shader_of(name)).values())
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_no_function_only_passes_its_arguments_on(name):
+    for given, passed in ONE_CALL.findall(shader_of(name).text):
+        assert [parameter.split()[-1] for parameter in given.split(", ")] != passed.split(", ")
+
+
+def test_sizes_that_are_rounded_are_written_for_people():
+    note = "// each plane has (height + 1)/2 x (width + 1)/2 pixels, and / rounds down\n"
+    assert note in shader_of("unet").text
+    assert "and / rounds down" not in shader_of("espcn").text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (["height", 3, "+", 4, "/", 2, "*"], "(height + 3)/4*2"),
+        (["width", 4, 2, "*", "/"], "width/(4*2)"),
+        (["width", "height", 1, "-", "-"], "width - (height - 1)"),
+        (["width", 8, "min", 2, "*"], "min(width, 8)*2"),
+        (7, "7"),
+    ],
+)
+def test_sizes_for_people_have_the_brackets_they_need(size, text):
+    assert infix(tree(size)) == text
 
 
 @pytest.mark.parametrize("name", NETWORKS)
