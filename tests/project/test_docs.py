@@ -26,6 +26,7 @@ from shadergen.errors import CODES, CURES
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/*/*.md")]
 )
+ESTIMATED = ("espcn", "upscale", "denoise")  # in the tables of times for video players
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -83,6 +84,19 @@ def test_comparison_shows_the_ratios_of_the_page_on_user_shaders() -> None:
         ratios = [re.findall(r"\d\.\d+", cell)[0] for cell in cells]
         found = iter(whole[network])
         assert all(ratio in found for ratio in ratios), network  # in the same order
+
+
+def test_video_tutorial_shows_the_times_of_the_page_on_user_shaders() -> None:
+    """tests/project/test_players_table.py compares that page with ``inspect``."""
+    times = {
+        (network, options): [rtx, deck]
+        for network, options, _, _, rtx, deck, *_ in (
+            row for row in table_rows("docs/players.md") if len(row) == 8
+        )
+    }
+    shown = [row for row in table_rows("docs/tutorials/video.md") if row[0] in ESTIMATED]
+    assert len(shown) == 2 * len(ESTIMATED)
+    assert all(times[network, options] == cells for network, _, options, *cells in shown)
 
 
 def test_every_error_code_is_documented() -> None:
