@@ -18,7 +18,7 @@ from ...records import dataclass
 from .. import extras
 from .drawing import COLOURS, palette
 from .kinds import only
-from .picture import as_integers, axes_of, channels_of, resized, to_host
+from .picture import as_integers, axes_of, channels_of, resize_note, resized_picture, to_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +118,7 @@ def detect(
     size = port.shape[axes.row], port.shape[axes.column]
     everything = slice(None)
     pixels = picture.part(everything, everything, channels_of(port.shape, axes))
-    host = to_host(resized(pixels, size, "BICUBIC"), port.shape, axes)
+    host = to_host(resized_picture(pixels, size), port.shape, axes)
     outputs = session.run({port.name: host})
     corners = outputs[detector.boxes].reshape(-1, 4).astype(np.float64)
     order = "x1, y1, x2, y2"
@@ -146,8 +146,7 @@ def detect(
         found.append(Box(name, number, float(scores[k]), (x1, y1, x2, y2)))
     notes = [f"boxes read as {order}, in {unit}; those with scores below {LEAST} left out"]
     if picture.size != size:
-        own, taken = ("x".join(map(str, s)) for s in (picture.size, size))
-        notes.insert(0, f"the picture of {own} was resized to the network's {taken}")
+        notes.insert(0, resize_note(picture.size, size))
     return found, tuple(notes)
 
 

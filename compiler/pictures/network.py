@@ -16,7 +16,7 @@ from ...records import dataclass
 from ...runtime_glue.python.sizes import evaluate_postfix, resolve
 from ..inspection import peak_bytes
 from .kinds import Network, network_of
-from .picture import Picture, as_floats, resized, to_host, to_pixels
+from .picture import Picture, as_floats, resize_note, resized_picture, to_host, to_pixels
 from .tiles import Plan, blended, exact, single
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class PictureNetwork:
         network = self.prepare(picture.size).network
         everything = slice(None)
         pixels = picture.part(everything, everything, network.channels)
-        values = self._run(network, resized(pixels, network.size, "BICUBIC"))
+        values = self._run(network, resized_picture(pixels, network.size))
         _check_finite(values, network)
         return values
 
@@ -258,8 +258,7 @@ class PictureNetwork:
     def _resize_note(self, size: tuple[int, int], network: Network) -> tuple[str, ...]:
         if size == network.size:
             return ()
-        own, taken = ("x".join(map(str, s)) for s in (size, network.size))
-        return (f"the picture of {own} was resized to the network's {taken}",)
+        return (resize_note(size, network.size),)
 
     def _plan_notes(self, plan: Plan, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return what leaves the result as it is, and what changes it."""

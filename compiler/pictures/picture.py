@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+ASPECT = 0.02  # relative change of an aspect ratio that nobody sees
 SPACES = {b"GRAY": 1, b"RGB ": 3}  # of ICC profiles, and the channels of pictures in each
 
 
@@ -188,7 +189,7 @@ def to_scaled_array(
         return to_host(pixels, shape, found), ""
     own, wanted = ("x".join(map(str, sides)) for sides in (picture.size, size))
     note = f"the picture of {own} was scaled to {wanted}"
-    return to_host(resized(pixels, size, "BICUBIC"), shape, found), note
+    return to_host(resized_picture(pixels, size), shape, found), note
 
 
 def resized(pixels: NDArray[Any], size: tuple[int, int], how: str) -> Floats:
@@ -204,6 +205,26 @@ def resized(pixels: NDArray[Any], size: tuple[int, int], how: str) -> Floats:
         for c in range(pixels.shape[2])
     ]
     return np.stack(planes, axis=2)
+
+
+def resized_picture(pixels: Floats, size: tuple[int, int]) -> Floats:
+    """Return (H, W, C) pixels in 0..1, resized bicubically and clipped to 0..1.
+
+    Pillow clips pictures of integers to their range, but not floats: near edges, they overshoot.
+    """
+    return resized(pixels, size, "BICUBIC").clip(0, 1)
+
+
+def resize_note(size: tuple[int, int], taken: tuple[int, int]) -> str:
+    """Return a note that a picture is resized to the size that a network takes."""
+    (height, width), (rows, columns) = size, taken
+    stretches = abs(rows * width - columns * height) > ASPECT * rows * width
+    how = "bicubic, which changes its aspect ratio" if stretches else "bicubic"
+    instead = "crop" if stretches else "resize"
+    return (
+        f"the picture of {height}x{width} was resized to the network's {rows}x{columns} ({how}); "
+        f"to avoid this, {instead} the picture to {rows}x{columns} first"
+    )
 
 
 def enlarged(pixels: NDArray[Any], rows: tuple[int, int], size: tuple[int, int]) -> Floats:

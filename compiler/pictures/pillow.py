@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PictureWarning(UserWarning):
-    """What was done to a picture to fit a build."""
+    """How a picture was run by a build that does not take its size: resized, padded or in tiles."""
 
 
 def run_image(session: Session, given: dict[str, Any]) -> Any:
@@ -39,7 +39,7 @@ def run_image(session: Session, given: dict[str, Any]) -> Any:
     ((name, image),) = given.items()
     picture = from_pillow(image, f"the picture for '{name}'")
     prepared = network.prepare(picture.size)
-    notes = (*picture.notes, *prepared.changes)
+    notes = (*picture.notes, *prepared.notes)
     result: Any
     if prepared.network.kind == "category":
         result = network.resized(picture)

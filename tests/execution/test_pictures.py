@@ -216,7 +216,8 @@ def test_networks_that_see_more_than_a_tile_are_refused_by_their_reach(tmp_path:
 def test_images_of_pillow_may_have_any_size(tmp_path: Path) -> None:
     session = Session(build_of(proto_of("upscaler", TILE), tmp_path))
     pixels = colours(40, 60)
-    result = session(Image.fromarray(pixels))
+    with pytest.warns(PictureWarning, match=r"^\d+ tiles of 24x32, which give the network's"):
+        result = session(Image.fromarray(pixels))
     assert steps(np.asarray(result), expected(proto_of("upscaler", ("h", "w")), pixels)) < 0.51
     with pytest.warns(PictureWarning, match="was padded to 24x32"):
         assert session(Image.fromarray(colours(9, 9))).size == (18, 18)
@@ -482,7 +483,10 @@ def test_classifiers_print_the_best_classes_of_the_resized_picture(tmp_path: Pat
     best = made(run).categories
     assert [name for name, _ in best] == ["abcdefgh"[k] for k in np.argsort(-scores)[:5]]
     assert best[0][1] == pytest.approx(scores.max(), abs=1e-4)
-    assert made(run).notes == ("the picture of 50x60 was resized to the network's 24x32",)
+    assert made(run).notes == (
+        "the picture of 50x60 was resized to the network's 24x32 (bicubic, which changes its "
+        "aspect ratio); to avoid this, crop the picture to 24x32 first",
+    )
     assert "the network gives classes" in refused(run_file, build, source, tmp_path / "o.png").what
 
 

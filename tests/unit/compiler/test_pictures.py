@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from shadergen.compiler.pictures.picture import Metadata, enlarged
+from shadergen.compiler.pictures.picture import (
+    Metadata,
+    as_floats,
+    enlarged,
+    resize_note,
+    resized_picture,
+)
 from shadergen.compiler.pictures.png import PngWriter
 from shadergen.compiler.pictures.reading import read_picture
 from shadergen.compiler.pictures.results import Range
@@ -133,3 +139,22 @@ def test_values_that_no_picture_has_are_noted(parts: list[list[float]], says: st
         watch.add(np.array(part, np.float32))
     assert watch.note().startswith(says)
     assert bool(watch.note()) == bool(says)
+
+
+@pytest.mark.parametrize("size", [(24, 40), (5, 7)])
+def test_a_resized_picture_stays_within_the_range_of_its_values(size: tuple[int, int]) -> None:
+    """At edges of black and white, bicubic interpolation overshoots."""
+    pixels = np.zeros((10, 14, 1), np.uint8)
+    pixels[:, 7:] = 255
+    found = resized_picture(as_floats(pixels), size)
+    assert (found.min(), found.max()) == (0, 1)
+    eight = Image.fromarray(pixels[..., 0]).resize(size[::-1], Image.Resampling.BICUBIC)
+    assert np.abs(found[..., 0] * 255 - np.asarray(eight)).max() <= 1
+
+
+@pytest.mark.parametrize(("size", "changes"), [((192, 192), False), ((193, 192), False),
+                                               ((263, 387), True)])  # fmt: skip
+def test_the_note_of_a_resized_picture_says_whether_the_aspect_ratio_changes(
+    size: tuple[int, int], changes: bool
+) -> None:
+    assert ("bicubic, which changes its aspect ratio" in resize_note(size, (96, 96))) == changes
