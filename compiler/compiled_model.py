@@ -19,6 +19,7 @@ from ..runtime_glue.python.loading import build_without_files, check_schedule
 from ..runtime_glue.python.summary import summary
 from .compilation import Compilation
 from .keyword_texts import in_keywords
+from .models import naming_model
 from .options import Options
 from .user_shader import check_writable, write_user_shader
 
@@ -158,7 +159,7 @@ class CompiledModel(Compilation):
             self.save(shader)
             return verify_user_shader(self.source, shader, self.options, reference, seed)
         _ = self.build  # refuses what cannot be verified
-        with in_keywords():
+        with in_keywords(), naming_model(self._folder.path):
             return verify_model(
                 self.source,
                 self.options,
@@ -214,14 +215,17 @@ class CompiledModel(Compilation):
         write_build(self.files, output, check, embed=self.options.embed is not None)
 
     def __repr__(self) -> str:
-        """Return a few lines: inputs, outputs, device, GPU passes, memory."""
+        """Return a few lines: inputs, outputs, device, GPU passes, memory, notes."""
         schedule = self.files.schedule
+        notes = [f"note:     {note}" for note in self.notes]
         title = f"CompiledModel '{schedule['model']}' for {self.options.device}"
         if (written := self.user_shader) is not None:
             what = f"{passes_text(len(written.blocks))} on {written.hook}"
-            return printable(f"<{title}, a user shader: {what}, {bytes_text(len(written.text))}>")
+            lines = f"<{title}, a user shader: {what}, {bytes_text(len(written.text))}>"
+            return "\n".join(map(printable, (lines, *notes)))
         build = build_without_files(self.output, schedule)
-        return summary(build, title, schedule["weights"]["size"])
+        lines = summary(build, title, schedule["weights"]["size"])
+        return "\n".join((lines, *map(printable, notes)))
 
     def _repr_html_(self) -> str:
         """Return the GPU passes and their shaders, for notebooks."""

@@ -13,7 +13,7 @@ from . import driver
 from .compiled_model import CompiledModel, TemporaryFolder
 from .keyword_texts import in_keywords, keyword_text
 from .keywords import CompileOptions, make_options
-from .models import image_size, is_module, model_file, write_model
+from .models import image_size, is_module, mode_note, model_file, naming_model, write_model
 from .options import Options
 from .runtimes import default_device
 
@@ -68,13 +68,14 @@ def compile_model(
         options.setdefault("device", default_device("auto"))
     folder = TemporaryFolder()
     path = folder.path / "build" if output is None else Path(output).absolute()
-    with in_keywords():
+    with in_keywords(), naming_model(folder.path):
         made = make_options(**options)
         source = write_model(model, folder.path, example, _is_dynamic(made), _sizes(made))
         made = _with_default_size(made, model, example)
         compiled = driver.compile_model(source, path, made)
     known = {f.name: getattr(compiled, f.name) for f in fields(compiled)}
-    known["notes"] = tuple(map(keyword_text, compiled.notes))
+    notes = filter(None, (mode_note(model), *compiled.notes))
+    known["notes"] = tuple(map(keyword_text, notes))
     written = b"" if compiled.user_shader else (path / SCHEDULE).read_bytes()
     return CompiledModel(**known, source=source, options=made, _folder=folder, _written=written)
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: ((?:[^\s,;()']|,(?=\S))*[^\s,;:.()']))?")
 VALUE = re.compile(r"[A-Z]|.*[\d=]|dynamic$")  # of an option; other words go on with the sentence
+NAMES = {"inputs", "outputs"}  # options whose values may be any word
+JOINING = {"and", "or", "gives", "names"}  # words that go on with the sentence after them
 KINDS = {name: kind.__forward_arg__ for name, kind in CompileOptions.__annotations__.items()}
 KINDS |= dict.fromkeys(("reference", "runtime", "adapter"), "str")  # of ``verify``
 ALLOWED = CHOICES | {
@@ -58,7 +60,8 @@ def _keyword(found: re.Match[str]) -> str:
     rest = f" {value}" if value else ""
     if kind == "bool":
         return f"{name}=True{rest}"
-    if not value or not (value in ALLOWED.get(name, ()) or VALUE.match(value)):
+    is_value = value in ALLOWED.get(name, ()) or VALUE.match(value or "")
+    if not value or not (is_value or (name in NAMES and value not in JOINING)):
         return name + rest
     if name == "input_value":
         key, _, numbers = value.partition("=")

@@ -82,11 +82,12 @@ def make_options(**options: Any) -> Options:
             options[name] = options.pop(old)
     for name in options:
         if name not in known:
+            near = did_you_mean(name, CompileOptions.__annotations__)
             raise ShadergenError(
                 "SG0301",
                 f"no option is called '{name}'",
-                supported=", ".join(sorted(known)),
-                help=did_you_mean(name, known),
+                supported="" if near else ", ".join(sorted(CompileOptions.__annotations__)),
+                help=near,
             )
     given = {name: value for name, value in options.items() if value is not None}
     options = {FIELDS.get(name, name): value for name, value in given.items()}

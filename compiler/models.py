@@ -46,8 +46,24 @@ def model_file(
     sizes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Iterator[Path]:
     """Yield the path of a file that holds a model, as :func:`write_model`, for a while."""
-    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder, naming_model(Path(folder)):
         yield write_model(model, Path(folder), example, dynamic, sizes)
+
+
+@contextmanager
+def naming_model(folder: Path) -> Iterator[None]:
+    """Let errors of the body name the model that :func:`write_model` wrote to a temporary folder.
+
+    ``/tmp/.../Denoiser.onnx`` becomes ``model Denoiser``.
+    """
+    try:
+        yield
+    except ShadergenError as error:
+        file = re.compile(rf"{re.escape(str(folder) + os.sep)}(\w+)\.(onnx|keras)\b")
+        error.where = tuple(file.sub(r"model \1", where) for where in error.where)
+        for part in ("what", "why", "help"):
+            setattr(error, part, file.sub(r"model \1", getattr(error, part)))
+        raise
 
 
 def write_model(
@@ -105,6 +121,13 @@ def write_model(
     raise ShadergenError(
         "SG0301", f"a model cannot be of the type {type(model).__name__}", supported=SUPPORTED
     )
+
+
+def mode_note(model: Any) -> str:
+    """Return a note that a PyTorch module is not compiled in the mode that it is in, or nothing."""
+    if not is_module(model) or not model.training:
+        return ""
+    return "the module is in training mode: compiled as after eval()"
 
 
 def is_module(model: Any) -> bool:
@@ -272,7 +295,7 @@ def _write_traced(
     written = []
     for given, named in ((args, kwargs), random):
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _without_graphs():
                 warnings.simplefilter("error", torch.jit._trace.TracerWarning)
                 torch.onnx.export(
                     module,
@@ -338,6 +361,22 @@ def _without_output() -> Iterator[None]:
     """Print nothing: of a module that it cannot export, PyTorch prints the whole graph."""
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         yield
+
+
+@contextmanager
+def _without_graphs() -> Iterator[None]:
+    """Keep PyTorch's older exporter from printing the graph of a failure, from C++."""
+    import torch
+
+    log = getattr(torch._C, "_jit_onnx_log", None)
+    if log is None:
+        yield
+        return
+    torch._C._jit_onnx_log = lambda *texts: None
+    try:
+        yield
+    finally:
+        torch._C._jit_onnx_log = log
 
 
 def _dynamic_shapes(given: inspect.BoundArguments) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError, count, did_you_mean
 from ..records import dataclass
 from ..runtime_glue.python.loading import load, resized
 from .array_shapes import check_shapes
@@ -202,6 +202,10 @@ class Session:
     def _turn(self) -> AbstractContextManager[None]:
         return _used(self.context)
 
+    def __repr__(self) -> str:
+        """Return a few lines on the build that ran last: folder, inputs, outputs and others."""
+        return repr(self.running).replace("<Build", "<Session", 1)
+
     def __enter__(self) -> Session:
         return self
 
@@ -221,7 +225,7 @@ class Session:
         if len(inputs) > len(names):
             raise ShadergenError(
                 "SG0605",
-                f"the build takes {len(names)} inputs, not {len(inputs)}",
+                f"the build takes {count(len(names), 'input')}, not {len(inputs)}",
                 supported=", ".join(names),
             )
         given = dict(zip(names, inputs, strict=False))

@@ -19,6 +19,8 @@ LEAVE = (
     "end the model before the operator with --outputs NAME,... and run the operator in the "
     "application"
 )
+SHORT = 6  # letters of a name: with few letters, half of them are easily alike
+LIKENESS, SHORT_LIKENESS = 0.65, 0.85  # of near names, as difflib measures it
 DEFINE = (
     "if formulas and operators can express NAME, define NAME with --define FILE; FILE holds a line "
     "like: NAME(x) = x * sigmoid(x)\nsee docs/expressions.md"
@@ -106,7 +108,8 @@ def matching(pattern: str) -> list[Entry]:
     elif left_out:
         help = DEFINE
     else:
-        help = f"{_nearest(pattern, [e.name for e in every])}\n{DEFINE}".strip()
+        near = _nearest(pattern.rsplit(".", 1)[-1], [e.name for e in every])
+        help = f"{near}\n{DEFINE}".strip()
     raise ShadergenError(
         "SG0201",
         f"nothing called '{pattern}' is implemented",
@@ -149,14 +152,15 @@ def _has_body(schema: Any) -> bool:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """Return the nearest name, or the nearest few where none is near.
+    """Return the nearest name, the few that are less near, or nothing. Short names must be nearer.
 
     Of names that differ in case and underscores alone, the first stands for all.
     """
     folded: dict[str, str] = {}
     for k in known:
         folded.setdefault(_folded(k), k)
-    few = get_close_matches(_folded(name), folded, n=3, cutoff=0.4)
+    cutoff = SHORT_LIKENESS if len(_folded(name)) <= SHORT else LIKENESS
+    few = get_close_matches(_folded(name), folded, n=3, cutoff=cutoff)
     if get_close_matches(_folded(name), few, n=1, cutoff=0.8):
         return f"did you mean '{folded[few[0]]}'?"
     return f"the nearest are {', '.join(folded[k] for k in few)}" if few else ""

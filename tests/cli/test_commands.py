@@ -232,6 +232,14 @@ def test_ops_says_what_compile_would_of_what_is_not_there(shadergen, word, says)
     assert says in ran.err
 
 
+@pytest.mark.parametrize("word", ["svd", "aten.median"])
+def test_ops_names_no_operators_that_are_hardly_alike(shadergen, word):
+    ran = shadergen("ops", word)
+    assert ran.code == 2
+    assert "nearest" not in ran.err
+    assert "did you mean" not in ran.err
+
+
 def test_what_ops_says_is_left_out_is_keras_or_onnx_and_not_implemented():
     names = {name for name, _ in vocabulary._left_out()}
     assert {"NonMaxSuppression", "Lambda", "Wrapper"} <= names

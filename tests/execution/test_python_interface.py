@@ -137,6 +137,15 @@ def test_compiling_leaves_a_module_in_its_modes(image):
     assert [m.training for m in module.modules()] == [True, False, True, True]
 
 
+def test_a_module_in_training_mode_gets_a_note(image):
+    note = "the module is in training mode: compiled as after eval()"
+    made = shadergen.compile_model(Upscaler().train(), example=image, validate=False)
+    assert made.notes[0] == note
+    assert repr(made).endswith(f"note:     {note}")
+    made = shadergen.compile_model(Upscaler().eval(), example=image, validate=False)
+    assert note not in made.notes
+
+
 class Block(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -252,6 +261,41 @@ def test_an_error_in_a_layer_of_pytorch_has_no_empty_place():
     colours = torch.nn.Conv2d(3, 8, 3)
     example = torch.rand(1, 4, 8, 8)
     assert "-->" not in refusal(partial(shadergen.compile_model, colours, example=example))
+
+
+class Median(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x.median(dim=1, keepdim=True).values
+
+
+@pytest.mark.parametrize("size", [None, "dynamic"])
+def test_an_operator_that_pytorch_cannot_export_is_named_with_its_module(image, size, capfd):
+    module = torch.nn.Sequential(Upscaler(), Median())
+    text = refusal(partial(shadergen.compile_model, module, example=image, input_size=size))
+    assert text.startswith("error[SG0201]: PyTorch's aten.median is not supported\n  --> module 1")
+    assert "why: PyTorch's exporter has no ONNX operator for aten.median" in text
+    assert len(text.split("\n")) == 4
+    assert capfd.readouterr() == ("", "")
+
+
+class Noisy(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x + torch.randn_like(x)
+
+
+def test_random_numbers_are_refused_and_named_by_the_model_and_not_by_a_temporary_file(image):
+    text = refusal(partial(shadergen.compile_model, Noisy(), example=image))
+    assert "--> model Noisy: node randn_like (RandomNormalLike), PyTorch's aten.randn_like" in text
+    assert "why: random numbers are not supported" in text
+    assert "let the network take them as an input" in text
+    assert "model Noisy: node" in refusal(partial(shadergen.verify, Noisy(), example=image))
+
+
+def test_an_unknown_option_is_answered_with_the_nearest_or_else_with_all(image):
+    unknown = partial(shadergen.compile_model, Upscaler(), example=image)
+    near = refusal(partial(unknown, outptus="x")).split("\n")
+    assert near[1:] == ["  = help: did you mean 'outputs'?"]
+    assert "supported: calibrate, define, device" in refusal(partial(unknown, zzz=1))
 
 
 class Baked(Merged):
@@ -459,17 +503,21 @@ def test_compiled_models_and_builds_print_what_they_take_and_cost(build, tmp_pat
         "work:     2 GPU passes, 311 k multiply-adds",
         "memory:   122 KiB of textures, 1.5 KiB of weights",
     ]
-    assert repr(build).split("\n") == ["<CompiledModel 'Upscaler' for gles30>", *lines]
+    title = "<CompiledModel 'Upscaler' for gles30>"
+    assert repr(build).split("\n") == [title, *lines, f"note:     {build.notes[0]}"]
     build.save(tmp_path / "saved")
     title = f"<Build 'Upscaler' in '{tmp_path / 'saved'}', GLSL ES 300>"
     assert repr(shadergen.load(tmp_path / "saved")).split("\n") == [title, *lines]
+    session = repr(shadergen.Session(tmp_path / "saved"))
+    assert session.split("\n") == [title.replace("Build", "Session"), *lines]
 
 
 def test_dynamic_builds_for_several_devices_print_sizes_and_variants(tmp_path):
     made = shadergen.compile_model(
         ESPCN, tmp_path / "b", device="gles30,webgpu", input_size="dynamic", validate=False
     )
-    printed = repr(made).split("\n")
+    printed = [line for line in repr(made).split("\n") if not line.startswith("note: ")]
+    assert len(printed) + len(made.notes) == len(repr(made).split("\n"))
     assert printed[0] == "<CompiledModel 'espcn_x2' for gles30>"
     sizes = ["sizes:    height 256 (1 to 2048), width 384 (1 to 2048)", "variants: webgpu"]
     assert printed[-2:] == repr(shadergen.load(tmp_path / "b")).split("\n")[-2:] == sizes
@@ -538,7 +586,7 @@ def test_what_is_no_model_is_refused(model, example, says):
 def test_wrong_inputs_are_refused(build, image):
     assert "no input 'picture'" in refusal(lambda: build(picture=image))
     assert "input 'image' has no array" in refusal(build)
-    assert "takes 1 inputs, not 2" in refusal(build, image, image)
+    assert "takes 1 input, not 2" in refusal(build, image, image)
     assert "not 1x3x5x5" in refusal(build, image[:, :, :5, :5])
     assert "input 'image' is given twice" in refusal(lambda: build(image, image=image))
     assert "input 'image' is no array" in refusal(build, [[1, 2], [3]])

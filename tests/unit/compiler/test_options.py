@@ -101,6 +101,8 @@ def test_a_target_names_its_language() -> None:
         ("add --foreign-tuning (--outputs A,B)", 'add foreign_tuning=True (outputs="A,B")'),
         ("run: shadergen ops --input-size 3x3", "run: shadergen ops --input-size 3x3"),
         ("omit --tile", "omit --tile"),
+        ("cut with --outputs gt, and run", 'cut with outputs="gt", and run'),
+        ("give --inputs and --outputs; or", "give inputs and outputs; or"),
     ],
 )
 def test_messages_for_python_name_keywords(text: str, says: str) -> None:

@@ -30,7 +30,7 @@ from ..operands import (
     typed_item,
 )
 from ..ops.node import DataDependentError, OnnxNode
-from ..ops.table import DATA_DEPENDENT, DOMAINS
+from ..ops.table import DATA_DEPENDENT, DOMAINS, RANDOM
 from ..ops.versions import modernise
 from ..read.graph_body import function_body, plain_domain, read_by
 from ..read.model import read_opsets
@@ -285,6 +285,14 @@ class Importer:
                 why=f"domain {domain} is not ONNX's own",
                 supported=f"operators of {', '.join(d or 'ai.onnx' for d in DOMAINS)}",
                 help=define,
+            )
+        if not domain and node.op in RANDOM:
+            return ShadergenError(
+                "SG0201",
+                f"operator {node.op} is not implemented",
+                why="random numbers are not supported",
+                help="draw the numbers in the application, and let the network take them as an "
+                "input",
             )
         near = did_you_mean(node.op, DOMAINS[domain] if domain else [*DOMAINS[""], *COMPUTED])
         return ShadergenError(

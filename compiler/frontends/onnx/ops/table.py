@@ -76,6 +76,9 @@ DOMAINS: dict[str, dict[str, Handler]] = {
     TRAINING: {"Gradient": gradient},
 }
 
+RANDOM = {"Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+"""Operators whose results are random numbers."""
+
 # Operators whose results have a shape that depends on data.
 DATA_DEPENDENT: dict[str, str] = {
     "ConstantOfShape": "the operand is the shape of the result",
