@@ -85,8 +85,6 @@ def verify_build(
         errors, notes = judge(_encoded(graph, build), ran, expected, options)
         errors = [replace(error, variant=session.running.variant) for error in errors]
         notes = [note, *expected.notes, *notes, *(error.warning for error in errors)]
-        if not all(error.ok for error in errors):
-            notes.append(SAME_OPTIONS)
         return Report(
             model.name,
             expected.reference,

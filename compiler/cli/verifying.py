@@ -46,6 +46,16 @@ WITH_BUILD = {
     "define",
     "zero_guard",
 }
+# Help for options that do not go with --build.
+LAYERS = (
+    "shadergen verify {model} --layers shows whether the compiler is wrong; if not, compile the "
+    "model to a new folder, and shadergen diff {build} NEW names the shaders that differ"
+)
+INSTEAD = {
+    "input_size": "use --input FILE to set the size of a dynamic build",
+    "layers": LAYERS,
+    "bisecting": LAYERS.replace("--layers", "--bisect"),
+}
 FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 
 
@@ -92,7 +102,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
 @click.option(
     "--layers",
     is_flag=True,
-    help="Also compare every stored tensor and name the first wrong one.",
+    help="Also compare every stored tensor and name the first wrong one. Not with --build.",
 )
 @click.option(
     "--heat-maps",
@@ -105,7 +115,7 @@ FLAGS = {"bisecting": "bisect"}  # options of other names than their parameters
     "--bisect",
     "bisecting",
     is_flag=True,
-    help="Find the cause of a wrong output, and options that avoid the fault.",
+    help="Find the cause of a wrong output, and options that avoid the fault. Not with --build.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
@@ -205,9 +215,7 @@ def _check_operands(model: Path, build: Path | None) -> None:
                 "SG0301",
                 f"--{FLAGS.get(name, name.replace('_', '-'))} does not go with --build",
                 why="a build is compared as it is: nothing is compiled",
-                help="use --input FILE to set the size of a dynamic build"
-                if name == "input_size"
-                else "omit one of them",
+                help=INSTEAD.get(name, "omit one of them").format(model=model, build=build),
             )
 
 
@@ -254,8 +262,26 @@ def _finish(
             echo("all outputs are right: nothing to bisect")
         elif not report.ok and found is None and not is_given("build"):
             echo("--layers names the first wrong layer; --bisect finds what makes it wrong")
+        elif not report.ok and is_given("build"):
+            _print_causes()
     if not report.ok or (found is not None and not found.ok):
         sys.exit(EXIT_DIFFERS)
+
+
+def _print_causes() -> None:
+    """Print why a build may differ from its model, and how to find out."""
+    from ..build_verification import SAME_OPTIONS
+    from ..player.outline import is_user_shader
+
+    given = current_context().params
+    model, build = given["model"], given["build"]
+    fresh = "fresh.glsl" if is_user_shader(build) else "fresh"
+    echo(
+        f"- if shadergen verify {model} --layers differs too, the compiler or the driver is wrong",
+        f"- otherwise compile the model again: shadergen diff {build} {fresh} names the shaders "
+        "that changed",
+        f"- if options changed what the model computes: {SAME_OPTIONS}",
+    )
 
 
 def _print_report(report: Report) -> None:

@@ -115,8 +115,6 @@ def verify_user_shader(
     notes = [note, *plan.notes, STORED, *expected.notes, *said, *(e.warning for e in errors)]
     if share != 1:
         notes.append(f"compared with {share:g} * network + {1 - share:g} * picture (--strength)")
-    if not all(error.ok for error in errors):
-        notes.append(SAME_OPTIONS)
     return Report(
         model.name,
         expected.reference,

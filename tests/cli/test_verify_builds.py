@@ -56,7 +56,12 @@ def test_a_build_whose_shader_was_edited_differs(shadergen, tmp_path):
     ran = shadergen("verify", ESPCN, "--build", tmp_path / "b", *NUMPY)
     assert ran.code == 1
     assert "DIFFERS FROM numpy" in ran.out
-    assert "give verify the same --inputs, --outputs, --input-value" in ran.out
+    before, _, after = ran.out.partition("DIFFERS FROM numpy")
+    assert "give verify the same" not in before
+    says = " ".join(after.split())
+    assert f"if shadergen verify {ESPCN} --layers differs too, the compiler" in says
+    assert f"shadergen diff {tmp_path / 'b'} fresh names the shaders that changed" in says
+    assert "give verify the same --inputs, --outputs, --input-value" in says
     assert "--layers names" not in ran.out  # it does not go with --build
 
 
@@ -101,7 +106,9 @@ def test_options_that_change_the_model_are_given_again(shadergen, tmp_path):
 def test_what_compiles_does_not_go_with_a_build(shadergen, build, option):
     ran = shadergen("verify", ESPCN, "--build", build, option)
     assert ran.code == 2
-    assert f"{option.replace('--no-', '--no-')} does not go with --build" in ran.err
+    assert f"{option} does not go with --build" in ran.err
+    if option != "--no-validate":
+        assert f"help: shadergen verify {ESPCN} {option} shows whether the compiler" in ran.err
 
 
 def test_a_build_in_place_of_the_model_is_refused_with_the_way_to_verify_it(shadergen, build):
