@@ -28,6 +28,7 @@ ASPECT = 3.0  # of a sheet: its width for its height
 PIXELS = 4_000_000  # of a sheet on a page, about
 MAP_SIDE = 192  # pixels of a map on a page, by default
 PICTURE_SIDE = 640  # pixels of a picture in colour
+SLIGHTLY = 0.25  # of the largest number of a picture, that others may lie below 0
 OUTLIERS = 0.005  # share of the numbers of a map, at either end, that colours do not span
 
 
@@ -181,16 +182,18 @@ def _shown(
     mean = float(maps.sum(where=finite)) / count
     small, averaged = (maps, 1) if map_side is None else shrunk(maps, map_side, PIXELS)
     first, last = _span(maps, finite, lows, highs)
-    if scale == "layer":
+    several = maps.shape[1] * maps.shape[2] > 1
+    if scale == "layer" or not several:  # a map of one number has no range of its own
         first, last = np.full_like(first, first.min()), np.full_like(last, last.max())
     signed = bool(lows.min() < 0 < highs.max())
+    if in_colour and _is_rgb(array) and lows.min() >= -SLIGHTLY * highs.max():  # a photograph
+        signed, first = False, np.maximum(first, 0.0)
     if signed:  # black is 0
         last = np.maximum(np.abs(first), np.abs(last))
         first = -last
     columns = columns_of(len(small), small.shape[1], small.shape[2], ASPECT)
     image = sheet(indices(small, first, last), GAP, columns)
     constant = np.flatnonzero((lows == highs) & finite.all(axis=(1, 2)))
-    several = maps.shape[1] * maps.shape[2] > 1
     return Shown(
         name,
         tuple(dict.fromkeys(layer for _, p in passes for layer in p.layers)),

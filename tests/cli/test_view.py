@@ -11,6 +11,7 @@ import pytest
 from onnx import helper
 from PIL import Image
 from support.cli_models import SIZE, onnx
+from support.onnx_models import model, node, write
 from support.report_pages import read_page
 
 from shadergen.compiler.running import read_inputs
@@ -124,3 +125,31 @@ def test_large_maps_are_averaged():
     assert small[0, 1, 2] == maps[0, 3:, 6:].mean()
     assert shrunk(maps, 7, 100)[1] == 1
     assert shrunk(maps, 7, 10)[0].shape == (1, 3, 4)
+
+
+def drawn(shadergen, tmp_path, made_by, pixels):
+    """Return the sheet of a network's output on a picture of these values."""
+    np.save(tmp_path / "x.npy", pixels.astype(np.float32))
+    path = write(tmp_path, model([made_by], {"c": np.float32(2)}, {"x": pixels.shape}, 17))
+    folder = tmp_path / "b"
+    assert shadergen("compile", path, "-o", folder, "--no-validate").code == 0
+    sheet = view_build(folder, tmp_path / "x.npy").tensors[-1].png
+    with Image.open(io.BytesIO(sheet)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def test_channels_of_one_number_share_a_scale(shadergen, tmp_path):
+    """The largest score of a classifier is white, and not black as the only number of its map."""
+    pixels = np.stack([np.full((8, 8), value) for value in (0.1, 0.9, 0.5, 0.3)])[None]
+    sheet = drawn(shadergen, tmp_path, node("GlobalAveragePool", "x"), pixels)
+    colours = sorted({tuple(c) for c in sheet.reshape(-1, 3) if c[0] == c[1] == c[2]})
+    assert len(colours) == 4
+    assert colours[0] == (0, 0, 0)
+    assert colours[-1] == (255, 255, 255)
+
+
+@pytest.mark.parametrize(("least", "grey"), [(-0.05, True), (-0.5, False)])
+def test_a_picture_slightly_below_0_is_drawn_as_a_picture(shadergen, tmp_path, least, grey):
+    pixels = np.broadcast_to(np.linspace(least, 1, 64).reshape(8, 8), (1, 3, 8, 8))
+    sheet = drawn(shadergen, tmp_path, node("Mul", "x", "c"), pixels)
+    assert (sheet[:8, :8] == (255, 160, 60)).all(2).any() != grey
