@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from .content import Content, Group, Step
 
-WIDTH, LEFT, TOP = 340, 8, 8  # of cards, and the space around them
+WIDTH, LEFT, TOP = 430, 8, 8  # of cards, and the space around them
 TITLE, LINE, PADDING, GAP = 24, 17, 8, 22  # heights
 BASELINE = 17  # of the title
 LANES, WIDEST = 190, 11  # room for all lanes, and the most between two
-TITLE_CHARS, KERNEL_CHARS = 42, 24  # that fit in a card
+TITLE_CHARS, KERNEL_CHARS = 53, 38  # that fit in a card
 RADIUS = 6
 ENTRY, ENTRIES = 7, 3  # between arrows into one card, and how many have a place of their own
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
@@ -102,8 +103,7 @@ def _facts(content: Content) -> list[tuple[str, str]]:
         ("memory", memory),
         ("weights", weights),
         ("shaders", f"{len(content.shaders)}, {_language(content)}"),
-        ("inputs", ", ".join(found.inputs)),
-        ("outputs", ", ".join(found.outputs)),
+        ("inputs and outputs", f"{', '.join(found.inputs)} → {', '.join(found.outputs)}"),
     ]
     if found.variants or content.variant:
         others = ", ".join(found.variants)
@@ -123,8 +123,10 @@ def _language(content: Content) -> str:
 
 
 def _frames(frames: tuple[FrameEstimate, ...]) -> list[dict[str, Any]]:
-    """Return the table of GPUs, with bars relative to the slowest."""
-    slowest = max((frame.milliseconds for frame in frames), default=1.0)
+    """Return the table of GPUs, with logarithmic bars: times of phones and desktops differ much."""
+    times = [frame.milliseconds for frame in frames if frame.milliseconds > 0] or [1.0]
+    least = math.floor(math.log10(min(times))) - 0.5  # the start of all bars
+    span = math.log10(max(times)) - least
     return [
         {
             "gpu": frame.gpu,
@@ -132,7 +134,9 @@ def _frames(frames: tuple[FrameEstimate, ...]) -> list[dict[str, Any]]:
             "milliseconds": short_text(frame.milliseconds),
             "uncached": short_text(frame.milliseconds_uncached),
             "limits": ", ".join(f"{unit} {share:.0%}" for unit, share in frame.limits.items()),
-            "percent": round(100 * frame.milliseconds / slowest, 2),
+            "percent": round(
+                100 * (math.log10(max(frame.milliseconds, min(times))) - least) / span, 2
+            ),
         }
         for frame in frames
     ]

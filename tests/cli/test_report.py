@@ -9,6 +9,7 @@ import shutil
 import sys
 from base64 import b64encode
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from support.report_pages import read_page
 import shadergen as package
 from shadergen.backends.devices.gpus import GPUS
 from shadergen.compiler.player.outline import sections
+from shadergen.compiler.report import page as page_content
 from shadergen.number_texts import bytes_text, si_text
 
 HOSTILE = "</script></style></template><img src=x onerror=alert(1)>\"'&{{7*7}}\u202e"
@@ -128,6 +130,14 @@ def test_times_are_the_estimates_of_inspect(report, shadergen, build):
         ]
     page = report(build, "--device", "adreno-6xx")
     assert [o.text for o in page.one("select").all("option")] == ["Adreno 630", "Adreno 640"]
+
+
+def test_bars_of_times_are_logarithmic():
+    one = {"gpu": "", "system": "", "milliseconds_uncached": 1, "limits": {}}
+    frames = [SimpleNamespace(**one, milliseconds=ms) for ms in (0.2, 2, 20)]
+    first, second, third = (frame["percent"] for frame in page_content._frames(frames))
+    assert second - first == pytest.approx(third - second, abs=0.1)
+    assert 10 < first < second < third == 100
 
 
 def test_a_model_has_the_decisions_of_explain_in_place(report, shadergen, tmp_path):
