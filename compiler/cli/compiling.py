@@ -224,7 +224,7 @@ def _preview(shader: Path, picture: Path) -> tuple[Shown, Path]:
 
 
 def _print_calibration(found: Calibration) -> None:
-    table = new_table("output", "max error", "relative", "to nearest")
+    table = new_table("output", "max error", "relative: worst GPU", "most GPUs")
     for name, error in found.errors.items():
         table.add_row(
             name, f"{error.most:.3g}", f"{error.relative:.2%}", f"{error.relative_nearest:.2%}"

@@ -85,7 +85,11 @@ def _report(bug: str) -> None:
 )
 @click.version_option(__version__, message="shadergen %(version)s")
 def cli() -> None:
-    """Turn trained networks (Keras, ONNX) into GLSL ES shaders and a JSON schedule."""
+    """Turn trained networks into GLSL ES or WGSL shaders and a JSON schedule.
+
+    Networks are Keras or ONNX files. PyTorch: export to ONNX with torch.onnx.export(...,
+    dynamo=True), or call shadergen.compile_model(module, example) in Python.
+    """
 
 
 for command in COMMANDS:

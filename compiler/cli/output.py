@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 NUMBERS = {
     "#", "MACs", "bytes", "packing", "max error", "mean error", "bound", "at most", "memory", "ms",
-    "ratio", "relative", "to nearest", "nodes", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max",
-    "share", "read", "fetched", "written",
+    "ratio", "relative: worst GPU", "most GPUs", "nodes", "10..90 %", "passes", "GFLOP/s", "GB/s",
+    "of max", "share", "read", "fetched", "written",
 }  # fmt: skip
 WIDTH = 160  # of tables in a pipe
 GAP = 3  # spaces between the columns of a table

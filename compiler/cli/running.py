@@ -247,6 +247,8 @@ def _print(result: Run, output: Path | None) -> None:
             for name, score in made.categories:
                 table.add_row(name, f"{score:.4g}")
             print_table(table)
+            if not several and not is_given("labels"):
+                echo("note: --labels FILE gives the classes names, one in each line")
         if made.boxes:
             table = new_table("object", "score", "left", "top", "right", "bottom")
             for box in made.boxes:

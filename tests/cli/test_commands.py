@@ -16,6 +16,7 @@ from support import ESPCN, contents
 from support.cli_models import (
     SIZE,
 )
+from support.onnx_models import model, node, write
 
 from shadergen import __version__
 from shadergen.backends.kernels import convolution
@@ -197,6 +198,24 @@ COMMON = (
     "split", "matmul", "einsum", "grid_sample", "unfold", "fold", "ReflectionPad2d",
     "ZeroPadding2D", "argmax", "topk", "cumsum", "where",
 )  # fmt: skip
+
+
+@pytest.mark.gl
+def test_run_hints_at_labels_where_classes_have_no_names(shadergen, tmp_path):
+    nodes = [node("GlobalAveragePool", "x", outputs=("p",)), node("Flatten", "p")]
+    path = write(tmp_path, model(nodes, {}, {"x": (1, 3, 8, 8)}, 17))
+    Image.new("RGB", (8, 8), (200, 100, 50)).save(tmp_path / "p.png")
+    assert shadergen("compile", path, "-o", tmp_path / "b", "--no-validate").code == 0
+    hint = "note: --labels FILE gives the classes names"
+    assert hint in shadergen("run", tmp_path / "b", tmp_path / "p.png").out
+    named = shadergen("run", tmp_path / "b", tmp_path / "p.png", "--labels", "a,b,c").out
+    assert hint not in named
+
+
+def test_the_help_says_how_to_compile_a_network_of_pytorch(shadergen):
+    said = shadergen("--help").out
+    assert "PyTorch" in said
+    assert "compile_model(module, example)" in " ".join(said.split())
 
 
 def test_ops_finds_the_common_names_of_every_framework_and_says_what_they_are():
