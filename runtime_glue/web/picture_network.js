@@ -10,7 +10,7 @@ import { open } from "./auto.js";
 import { crop } from "./crops.js";
 import { makeCanvas, nextTask } from "./device.js";
 import { ShadergenError } from "./errors.js";
-import { bytesOf, contextOf, mapOf, named, pictureFor, pictureOf, sizeOf } from "./pixels.js";
+import { bytesOf, contextOf, mapOf, named, pictureFor, pictureOf, sizeOf, sizeText } from "./pixels.js";
 import { planAxis } from "./tiles.js";
 
 const MOST_BYTES = 2 ** 29; // of a build's textures; what needs more is run in tiles, if it can be
@@ -110,9 +110,9 @@ export class PictureNetwork {
   /** Return the plan for a picture that the build cannot run in tiles; this class refuses such pictures. */
   untiled({ inputs, sizes }, [width, height], why) {
     const taken = mapOf(inputs[0]);
-    const frame = `${taken.height}x${taken.width}`;
-    const other = sizes ? "" : `, or compile with --input-size ${height}x${width} or dynamic`;
-    throw new ShadergenError("SG0605", `the picture is ${height}x${width}, the build takes ${frame}`, {
+    const frame = sizeText(taken.width, taken.height);
+    const other = sizes ? "" : `, or compile with --input-size ${height}x${width} (height x width) or dynamic`;
+    throw new ShadergenError("SG0605", `the picture has ${sizeText(width, height)}; the build takes ${frame}`, {
       why: `the build cannot be run in tiles: ${why}`,
       help: `scale the picture to ${frame}${other}`,
     });
@@ -279,7 +279,7 @@ function contextFor(canvas, [width, height]) {
   probe.drawImage(canvas, 1 - width, 1 - height);
   if (probe.getImageData(0, 0, 1, 1).data[3]) return context;
   Object.assign(canvas, { width: 1, height: 1 }); // it would stay empty, without a word
-  throw new ShadergenError("SG0605", `the result is ${height}x${width}, more than this browser can show`, {
+  throw new ShadergenError("SG0605", `the result has ${sizeText(width, height)}, more than this browser can show`, {
     help: "choose a smaller picture",
   });
 }

@@ -4,7 +4,7 @@
 // resized bicubically. Rows run from the top, as in the textures.
 
 import { makeCanvas } from "./device.js";
-import { checkPicture, LUMA, places } from "./pixels.js";
+import { LUMA, places, unreadable } from "./pixels.js";
 import { startProgram, untilLinked } from "./programs.js";
 import { bindTexture, leave, Objects, prepare } from "./resources.js";
 import { attach, makeTextures, readTextures, targetOf, withPlainUnpacking } from "./textures.js";
@@ -103,7 +103,6 @@ export class Pictures extends Objects {
   take(source, wanted) {
     const { gl } = this;
     const { width, height } = wanted;
-    checkPicture(source, wanted);
     const size = `${width} ${height}`;
     const texture = { kind: "2d", format: "rgba8", width, height, layers: 1 };
     if (this.size !== size) {
@@ -111,8 +110,12 @@ export class Pictures extends Objects {
       [this.picture] = this.ownTextures(makeTextures(gl, texture));
       this.size = size;
     }
-    if (globalThis.ImageBitmap && source instanceof ImageBitmap) this.#takeBitmap(source, texture);
-    else this.#fill(this.picture, source, wanted);
+    try {
+      if (globalThis.ImageBitmap && source instanceof ImageBitmap) this.#takeBitmap(source, texture);
+      else this.#fill(this.picture, source, wanted);
+    } catch (error) {
+      throw unreadable(error, source);
+    }
     return this.picture;
   }
 
@@ -120,18 +123,21 @@ export class Pictures extends Objects {
   #takeBitmap(bitmap, texture) {
     const { gl } = this;
     const { width, height } = texture;
-    this.context ??= makeCanvas().getContext("2d");
-    const { canvas } = this.context;
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    this.context.globalCompositeOperation = "copy";
-    this.context.drawImage(bitmap, 0, 0);
     const [stored, drawn] = makeTextures(gl, { ...texture, layers: 2 });
-    this.#fill(stored, bitmap, texture);
-    this.#fill(drawn, canvas, texture, true);
-    this.#target(texture, [this.picture]);
-    bindTexture(gl, RESULT, gl.TEXTURE_2D, drawn);
-    this.#draw("straighten", { width, height }, 0, stored);
-    for (const name of [stored, drawn]) gl.deleteTexture(name);
+    try {
+      this.#fill(stored, bitmap, texture); // throws for one of another site, which would spoil the canvas
+      this.context ??= makeCanvas().getContext("2d");
+      const { canvas } = this.context;
+      if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+      this.context.globalCompositeOperation = "copy";
+      this.context.drawImage(bitmap, 0, 0);
+      this.#fill(drawn, canvas, texture, true);
+      this.#target(texture, [this.picture]);
+      bindTexture(gl, RESULT, gl.TEXTURE_2D, drawn);
+      this.#draw("straighten", { width, height }, 0, stored);
+    } finally {
+      for (const name of [stored, drawn]) gl.deleteTexture(name);
+    }
   }
 
   #fill(name, source, { width, height }, multiply = false) {

@@ -3,7 +3,7 @@
 import { ACCELERATION, checkErrors, checkRequirements, forgetErrors, lost, nextTask, until } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { Pictures } from "./pictures.js";
-import { checkCanvas, contextOf, decode, encode, formatOf, MAP_RANK, pictureFor, pictureOf, places, product } from "./pixels.js";
+import { checkCanvas, checkPicture, contextOf, decode, encode, formatOf, MAP_RANK, pictureFor, pictureOf, places, product } from "./pixels.js";
 import { Constants, Sized } from "./resources.js";
 import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
 import { Timer } from "./timer.js";
@@ -29,6 +29,7 @@ export class Runner {
   #pictured = null; // the input that has the luma of the picture taken last
   #hasRun = false; // a frame, at the current sizes
   #making = null;
+  #isClosed = false;
   #listeners = {
     webglcontextlost: (event) => {
       event.preventDefault(); // which asks for it back
@@ -51,6 +52,7 @@ export class Runner {
 
   /** Check the requirements and make all GL objects. A second call does nothing. */
   async init() {
+    this.#isClosed = false;
     this.#making ??= this.#make();
     const making = this.#making;
     try {
@@ -150,6 +152,7 @@ export class Runner {
     const texture = sized.tensors.get(port.texture);
     if (!ArrayBuffer.isView(source)) {
       const wanted = pictureFor(port, texture);
+      checkPicture(source, wanted, this.build);
       this.#uploadPicture(port, sized, source, wanted);
       this.#pictured = wanted.channels === 1 ? port.name : null;
       return;
@@ -243,7 +246,7 @@ export class Runner {
    * input is taken from it. `timed` measures each pass, for timings(), where the browser can.
    */
   run(source, { timed = false } = {}) {
-    if (source !== undefined) {
+    if (source !== undefined || arguments.length === 1) {
       const [port] = this.#port("input");
       if (source instanceof WebGLTexture) this.bindInput(port.name, source);
       else this.upload(port.name, source);
@@ -335,6 +338,7 @@ export class Runner {
     for (const name in this.#listeners) gl.canvas.removeEventListener(name, this.#listeners[name]);
     for (const objects of [this.#pictures, this.#sized, this.#constants]) objects?.delete();
     this.#forget();
+    this.#isClosed = true;
   }
 
   // helpers
@@ -349,7 +353,8 @@ export class Runner {
   #ready() {
     if (this.gl.isContextLost()) throw lost();
     if (this.#sized) return this.#sized;
-    throw new ShadergenError("SG0605", "the runner is not initialised", { help: "await init()" });
+    const what = this.#isClosed ? "the runner was closed" : "the runner is not initialised";
+    throw new ShadergenError("SG0605", what, { help: this.#isClosed ? "open the build again" : "await init()" });
   }
 
   /** Return an input or output, by default the only one. */

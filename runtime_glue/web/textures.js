@@ -67,9 +67,12 @@ export function withPlainUnpacking(gl, upload) {
     gl.pixelStorei(gl[`UNPACK_${name}_WEBGL`], 0); // false, or gl.NONE
   }
   gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-  upload();
-  gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
-  gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.BROWSER_DEFAULT_WEBGL);
+  try {
+    upload();
+  } finally {
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
+    gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.BROWSER_DEFAULT_WEBGL);
+  }
 }
 
 /** Attach a layer of a tensor's textures to the bound framebuffer. */

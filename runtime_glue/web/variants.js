@@ -8,14 +8,16 @@ const MARKS = ["r", "tm"];
 
 /**
  * Return the first variant for the context's renderer, or for WebGPU, whose requirements are met, at
- * `sizes` where they are given; the build itself where there is none. `open` makes a build of the
- * text of a schedule.
+ * `sizes` where they are given; the build itself where there is none. A device that meets no variant's
+ * requirements is refused for these: the build itself is in GLSL. `open` makes a build of the text of a
+ * schedule.
  */
 export async function pick(build, sizes, device, get, open) {
   const onGl = Boolean(device.getParameter);
   const { checkRequirements } = await (onGl ? import("./device.js") : import("./webgpu/device.js"));
   const words = onGl && wordsOf(rendererOf(device));
   const matched = (patterns) => patterns.some((pattern) => matches(pattern, words));
+  let refusal;
   for (const { name, schedule, renderers, others, wgsl } of build.variants) {
     if (onGl ? !matched(renderers) || matched(others) : !wgsl) continue;
     const found = await openVariant(build.url, schedule, get, open);
@@ -25,8 +27,10 @@ export async function pick(build, sizes, device, get, open) {
       return found;
     } catch (error) {
       if (error.code !== "SG0602" && error.code !== "SG0605") throw error;
+      refusal ??= error;
     }
   }
+  if (refusal && !onGl && !build.requires.wgsl) throw refusal;
   return build;
 }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from PIL import Image
-from support.browser import ROOT, SCREENSHOTS, chromium, served
+from support.browser import INSECURE, ROOT, SCREENSHOTS, chromium, served
 from support.picture_builds import (
     BUILDS,
     HEIGHT,
@@ -56,6 +56,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         page = browser.new_page()
         page.goto(address)
         page.evaluate("async () => { window.t = await import('/tests/features.js'); }")
+        page.builds = folder
         yield page
 
 
@@ -179,9 +180,11 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
 @pytest.mark.parametrize(
     ("build", "call", "says"),  # p is a runner of the build
     [
-        ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2x2, the build takes 5x7"),
+        ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "build takes width 7, height 5"),
         ("rgb", "p.run('cat.png')", "'cat.png' is no picture, or it is not loaded"),
         ("rgb", "p.run(null)", "null is no picture"),
+        ("rgb", "p.run(undefined)", "undefined is no picture"),
+        ("rgb", "(p.close(), p.run())", "the runner was closed"),
         ("rgb", "p.run(Symbol('x'))", "Symbol(x) is no picture"),
         ("rgb", "p.run(Object.create(null))", "an object is no picture"),
         ("rgb", "p.run(document.body)", "<body> is no picture"),
@@ -246,6 +249,18 @@ ACCELERATION = "turn on graphics acceleration in the browser's settings"
 @pytest.mark.parametrize(
     ("build", "call", "what", "help_"),
     [
+        (
+            "open",
+            "p.run(t.imageData(Array(40000), 100, 100))",
+            "the picture has width 100, height 100; the build takes width",
+            "await runner.resize({ width: 100, height: 100 }) before run()",
+        ),
+        (
+            "rgb/build",
+            "p.run(t.imageData(Array(16), 2, 2))",
+            "the picture has width 2, height 2",
+            "compile with --input-size dynamic",
+        ),
         ("open", "p.resize({width: 5000})", "width 5000 is not supported", TILES),
         ("open", "p.resize({width: 0})", "width 0 is not supported", None),
         ("open", "p.resize({height: '96'})", "height '96' is not supported", None),
@@ -280,6 +295,13 @@ ACCELERATION = "turn on graphics acceleration in the browser's settings"
         ),
         (
             "rgb/build",
+            "t.load('/builds/rgb/build/schedule.json')",
+            "there is no build in 'http",
+            "/builds/rgb/build/'",
+        ),
+        ("rgb/build", "t.load()", "the URL of the build is undefined", "give the folder"),
+        (
+            "rgb/build",
             "t.load('/page', {}, {fetch: async () => new Response('{')})",
             "schedule.json is not JSON",
             None,
@@ -294,6 +316,40 @@ def test_a_refusal_says_what_helps(
     lines = [line for line in error["message"].splitlines() if line.startswith("  = help: ")]
     assert len(lines) == (help_ is not None)
     assert (help_ or "") in "".join(lines)
+
+
+FOREIGN = """async (url) => {
+    const image = Object.assign(new Image(), { src: url });
+    await image.decode();
+    return [image, await createImageBitmap(image)];
+}"""
+
+
+def test_a_picture_of_another_site_is_refused_with_the_cure_and_others_still_run(
+    page: Any,
+) -> None:
+    picture(mode="RGB").save(page.builds / "foreign.png")
+    url = page.url.replace("localhost", INSECURE) + "builds/foreign.png"
+    found = ask(
+        page,
+        f"""(async () => {{
+            const p = await t.runner(a[0]);
+            const errors = [];
+            for (const source of await ({FOREIGN})(a[1])) {{
+                errors.push(await t.refusal(() => p.run(source)));
+            }}
+            p.run(await createImageBitmap(new ImageData(7, 5)));
+            p.check();
+            return {{ errors, numbers: p.read().length }};
+        }})()""",
+        "/builds/rgb/build",
+        url,
+    )
+    assert found["numbers"] == 105
+    for error, name in zip(found["errors"], ("<img>", "ImageBitmap"), strict=True):
+        assert error["code"] == "SG0605"
+        assert error["what"].startswith(f"{name} is of another site")
+        assert 'help: set crossOrigin = "anonymous" before src' in error["message"]
 
 
 def test_without_webgl_a_visitor_reads_how_to_turn_it_on(page: Any) -> None:

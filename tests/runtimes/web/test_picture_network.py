@@ -201,8 +201,9 @@ def test_a_worker_runs_tiles(page: Any, api: str) -> None:
         (
             "pooled",
             "t.refused(a[0], t.bitmap('/pictures/large.png'))",
-            "the picture is 132x180, the build takes 48x64",
-            "scale the picture to 48x64, or compile with --input-size 132x180 or dynamic",
+            "the picture has width 180, height 132; the build takes width 64, height 48",
+            "scale the picture to width 64, height 48, or compile with"
+            " --input-size 132x180 (height x width) or dynamic",
         ),
         (
             "blurred",
