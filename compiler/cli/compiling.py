@@ -247,7 +247,9 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     macs = sum(p["macs"] for p in passes)
     size = result.files.weights.size
     textures = f"{bytes_text(peak_bytes(schedule))} of textures"
-    weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
+    shaders = sum(len(source.encode()) for source in result.files.shaders.values())
+    weights = f"{bytes_text(size)} of weights, {bytes_text(shaders)} of shaders"
+    weights = weights if size else "weights in the shaders"  # some are in the shaders in any case
     if (written := result.user_shader) is not None:
         what = f"{passes_text(len(written.blocks))} on {written.hook}"
         work = f"{work_per_pixel(result.files, written, options):.0f} multiply-adds per pixel"

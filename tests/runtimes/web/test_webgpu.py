@@ -438,24 +438,26 @@ def test_without_an_adapter_a_page_reads_what_runs_everywhere(features: Any) -> 
 
 
 def page_of_the_manual(folder: Path, number: int) -> str:
-    """Write the page of the manual with errors, 0, or the short one, 1, beside the runtime."""
+    """Write the page of the manual with errors, 0, the short one, 1, or the README's, 2."""
     manual = (ROOT / "docs" / "embedding.md").read_text()
     section = manual[manual.index("### A video page for all browsers") :]
-    html = section.split("```html\n")[number + 1].partition("```")[0]
+    pages = [part.partition("```")[0] for part in section.split("```html\n")[1:3]]
+    readme = (ROOT / "README.md").read_text().split("```html\n")[1].partition("```")[0]
+    html = [*pages, readme.replace("video.mp4", "video.webm")][number]
     (folder / "index.html").write_text(html)
     (folder / "web").symlink_to(ROOT / "runtime_glue" / "web")
     return html
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["any size", "short"])
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["any size", "short", "README"])
 @pytest.mark.parametrize("device", ["webgpu", "webgl2-min"])
 def test_the_video_pages_of_the_manual_show_the_result(
     features: Any, tmp_path: Path, device: str, number: int
 ) -> None:
     html = page_of_the_manual(tmp_path, number)
-    if number == 1:
+    if number:
         assert html.count("\n", html.index("<script"), html.index("</script")) < 11
-    size = ["dynamic", "48x64"][number]
+    size = "48x64" if number == 1 else "dynamic"
     options = {"device": device, "input_size": size, "validate": False}
     shadergen.compile_model(ESPCN, tmp_path / "build", **options)
     write_video(tmp_path / "video.webm", [(200, 100, 60)] * 10)
