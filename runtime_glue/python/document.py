@@ -11,6 +11,7 @@ import math
 import re
 import sys
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,6 +30,7 @@ MAX_SCHEDULE_BYTES = 1 << 26
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps: a backslash may be escaped itself
 _MESSAGE_LENGTH = 200
+_MAX_SUGGESTED = 3  # builds that lie in the folder
 
 
 def read_document(folder: Path) -> dict[str, Any]:
@@ -54,11 +56,13 @@ def read_document(folder: Path) -> dict[str, Any]:
                 f"'{folder}' does not exist",
                 help="give the folder that 'shadergen compile -o' wrote",
             ) from None
+        inside = sorted(path.parent for path in islice(folder.glob(f"*/{SCHEDULE}"), _MAX_SUGGESTED))
+        meant = f"\ndid you mean {' or '.join(map(repr, map(str, inside)))}?" if inside else ""
         raise ShadergenError(
             "SG0502",
             f"there is no build in '{folder}'",
             why=f"{SCHEDULE} cannot be read: {error.strerror}",
-            help="give the folder that 'shadergen compile -o' wrote",
+            help=f"give the folder that 'shadergen compile -o' wrote{meant}",
         ) from None
 
 

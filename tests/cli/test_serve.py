@@ -196,3 +196,13 @@ def test_a_pipe_in_place_of_a_build_is_not_waited_for(shadergen, tmp_path):
     os.mkfifo(pipe)
     refused = shadergen("serve", pipe, "-o", tmp_path / "site")
     assert (refused.code, refused.err[:14]) == (2, "error[SG0502]:")
+
+
+def test_a_folder_around_a_build_is_refused_and_the_build_is_suggested(shadergen, tmp_path):
+    (tmp_path / "page" / "build").mkdir(parents=True)
+    (tmp_path / "page" / "build" / "schedule.json").write_text("{}")
+    refused = shadergen("serve", tmp_path / "page", "-o", tmp_path / "site")
+    assert refused.err.startswith(f"error[SG0502]: there is no build in '{tmp_path / 'page'}'")
+    assert f"did you mean '{tmp_path / 'page' / 'build'}'?" in refused.err
+    nothing = shadergen("serve", tmp_path / "absent", "-o", tmp_path / "site")
+    assert "did you mean" not in nothing.err
