@@ -56,8 +56,9 @@ def read_document(folder: Path) -> dict[str, Any]:
                 f"'{folder}' does not exist",
                 help="give the folder that 'shadergen compile -o' wrote",
             ) from None
-        inside = sorted(path.parent for path in islice(folder.glob(f"*/{SCHEDULE}"), _MAX_SUGGESTED))
-        meant = f"\ndid you mean {' or '.join(map(repr, map(str, inside)))}?" if inside else ""
+        found = islice(folder.glob(f"*/{SCHEDULE}"), _MAX_SUGGESTED)
+        inside = " or ".join(sorted(f"'{path.parent}'" for path in found))
+        meant = f"\ndid you mean {inside}?" if inside else ""
         raise ShadergenError(
             "SG0502",
             f"there is no build in '{folder}'",
