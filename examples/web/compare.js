@@ -3,7 +3,7 @@
 import { requestDevice } from "./shadergen/webgpu/index.js";
 import { sizeOf } from "./shadergen/pixels.js";
 import { Network } from "./network.js";
-import { $, isMoving, nextFrame, onChange, report, say, source, take } from "./source.js";
+import { $, isMoving, nextFrame, onChange, painted, report, say, source, take } from "./source.js";
 import { rendererText, timeText } from "./texts.js";
 
 const NAMES = ["WebGL 2", "WebGPU"]; // of the sides
@@ -163,12 +163,18 @@ async function work(mine) {
     for (let frame = 0; isMoving() || more(frame); frame++) {
       const picture = take(input);
       const isDrawn = await onEach(async (i) => {
+        if (!frame) {
+          report(`Running the network on ${NAMES[i]}`);
+          await painted();
+          if (mine !== turn) return;
+        }
         const start = performance.now();
         await opened[i].run(picture, side(i, "shown"), { onTile: () => mine === turn });
         if (mine !== turn || !frame) return; // the first prepares
         times[i] = [...times[i], performance.now() - start].slice(-MEASURED_FRAMES);
         side(i, "time").textContent = timeText(median(times[i]));
       });
+      if (mine === turn) report();
       if (!isDrawn) return;
       if (frame && running.size === 2) {
         const [fast, slow] = [...running].sort((a, b) => median(times[a]) - median(times[b]));

@@ -40,6 +40,10 @@ export function report(text, part = null) {
   else meter.value = part;
 }
 
+/** Wait until the page was painted, before work that may block it; hidden tabs have no frames. */
+export const painted = () =>
+  new Promise((go) => (requestAnimationFrame(() => setTimeout(go)), setTimeout(go, 100)));
+
 /** Return the source as it is now: a picture itself, of a video a copy of its frame in `canvas`. */
 export function take(canvas) {
   if (!isMoving()) return source;

@@ -4,7 +4,7 @@ import { sizeOf } from "./shadergen/pixels.js";
 import { showLegend } from "./classes.js";
 import { Network } from "./network.js";
 import { drawBefore, Panes } from "./panes.js";
-import { $, isMoving, nextFrame, onChange, report, say, source, sourceName, take } from "./source.js";
+import { $, isMoving, nextFrame, onChange, painted, report, say, source, sourceName, take } from "./source.js";
 import { rendererText, timeText } from "./texts.js";
 
 const MEASURED_FRAMES = 5; // of a still picture that is run at once
@@ -48,7 +48,6 @@ async function work(isCurrent) {
     $("note").textContent = plan.note;
     $("passes").textContent = network.build.passes.length;
     $("macs").textContent = network.amount(plan);
-    view.isWaiting = false;
     await (isMoving() ? animate : still)(plan, space, isCurrent);
     if (!isCurrent()) return;
     report();
@@ -63,16 +62,20 @@ async function work(isCurrent) {
 /** Show a picture: what is done is seen as it is done. */
 async function still(plan, space, isCurrent) {
   drawBefore(view.before, source, space);
+  view.isWaiting = true;
   const onTile = (done, all) => {
-    if (isCurrent() && all > 1) report(`Running tiles: ${done} of ${all}`, done / all);
-    return isCurrent();
+    if (!isCurrent()) return false;
+    view.isWaiting = false;
+    if (all > 1) report(`Running tiles: ${done} of ${all}`, done / all);
+    return true;
   };
   const counts = new Map();
-  report("Running the network"); // which may block the page, so let it be painted first
-  await new Promise((go) => (requestAnimationFrame(() => setTimeout(go)), setTimeout(go, 100))); // hidden tabs have no frames
+  report("Running the network");
+  await painted();
   if (!isCurrent()) return;
   const start = performance.now();
   if (!(await network.run(source, view.after, { onTile, counts, onScaled: showScaled(plan) }))) return;
+  view.isWaiting = false;
   let milliseconds = performance.now() - start; // with what drivers prepare, unless a later frame tells
   report();
   showTime(milliseconds);
@@ -104,6 +107,7 @@ async function animate(plan, space, isCurrent) {
       showTime(milliseconds);
     }
     drawBefore(view.before, picture, space);
+    view.isWaiting = false;
     showLegend($("legend"), counts, chosen().labels);
     view.buttons.save.disabled = false;
     await nextFrame(isCurrent);

@@ -204,6 +204,33 @@ def test_a_page_compares_webgl_with_webgpu(page: Any) -> None:
         other.close()
 
 
+STEPS = """window.steps = [];
+new MutationObserver(() => {
+  const view = document.getElementById("view");
+  const text = document.getElementById("doing")?.textContent;
+  steps.push([text, view ? view.classList.contains("waiting") : null]);
+}).observe(document, { subtree: true, childList: true });"""
+
+
+def test_what_a_page_waits_for_is_said_and_nothing_is_called_the_result(page: Any) -> None:
+    other = page.context.browser.new_page()
+    try:
+        other.add_init_script(STEPS)
+        other.goto(page.url.partition("?")[0] + "?network=builds/4")
+        shown(other, "builds/4")
+        steps = other.evaluate("steps")
+        assert ["Running the network", True] in steps
+        assert ["Running the network", False] not in steps
+        assert other.locator("#view:not(.waiting)").count() == 1
+        other.goto(page.url.partition("?")[0] + "compare.html?network=builds/4")
+        shown(other, "builds/4")
+        said = {text for text, _ in other.evaluate("steps")}
+        assert {"Running the network on WebGL 2", "Running the network on WebGPU"} <= said
+        assert other.is_hidden("#progress")
+    finally:
+        other.close()
+
+
 LOST_AT_ONCE = """const request = globalThis.GPUAdapter.prototype.requestDevice;
 GPUAdapter.prototype.requestDevice = async function (...rest) {
   const device = await request.apply(this, rest);
