@@ -5,7 +5,6 @@ import { ShadergenError } from "./errors.js";
 
 export const MAX_SCHEDULE_BYTES = 2 ** 26;
 const MAX_SHADER_BYTES = 2 ** 24;
-export const FOLDER = "give the folder that 'shadergen compile -o' wrote";
 export const COPY = "copy the whole build folder again, or compile the model again";
 
 /** Return the text of the schedule of the build at a URL that ends in "/"; SG0502 without one. */
@@ -13,7 +12,7 @@ export async function fetchSchedule(base, get) {
   const content = await read(base, SCHEDULE, get).catch((error) => {
     throw new ShadergenError("SG0502", `there is no build in '${base}'`, {
       why: `${SCHEDULE} cannot be read: ${error.message}`,
-      help: FOLDER + (base.endsWith(`/${SCHEDULE}/`) ? `: '${base.slice(0, -SCHEDULE.length - 1)}'` : ""),
+      help: "give the folder that 'shadergen compile -o' wrote",
     });
   });
   if (content.length > MAX_SCHEDULE_BYTES) malformed(`${SCHEDULE} is larger than 64 MiB`);

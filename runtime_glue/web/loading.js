@@ -2,7 +2,7 @@
 
 import { isNewer, readDocument, shadersOf } from "./document.js";
 import { ShadergenError } from "./errors.js";
-import { checksum, fetchSchedule, FOLDER, fetchShader, fetchWeights } from "./files.js";
+import { checksum, fetchSchedule, fetchShader, fetchWeights } from "./files.js";
 import { named } from "./pixels.js";
 
 /**
@@ -58,9 +58,6 @@ export async function load(url, sizes, options = {}) {
     gl,
     device = gl,
   } = options;
-  if (url === undefined || url === null) {
-    throw new ShadergenError("SG0502", `the URL of the build is ${url}`, { help: FOLDER });
-  }
   const base = new URL(`${url}`.replace(/\/*$/, "/"), globalThis.document?.baseURI ?? globalThis.location?.href).href;
   const open = async (text) => {
     const document = readDocument(text);

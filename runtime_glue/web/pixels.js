@@ -93,27 +93,23 @@ export function sizeOf(source) {
 }
 
 /** Return a size as messages say it; browsers name the width first. */
-export const sizeText = (width, height) => `width ${width}, height ${height}`;
+export const sizeText = (width, height) => `width: ${width}, height: ${height}`;
 
 /** Refuse, with SG0605, what is no picture of the size of an input of a build. */
-export function checkPicture(source, { width, height }, { sizes }) {
+export function checkPicture(source, { width, height }) {
   const [columns, rows] = sizeOf(source);
   if (columns === width && rows === height) return;
-  const what = `the picture has ${sizeText(columns, rows)}; the build takes ${sizeText(width, height)}`;
-  const dynamic = ["width", "height"].filter((name) => sizes?.parameters.some((p) => p.name === name));
-  const side = (name) => `${name}: ${name === "width" ? columns : rows}`;
-  const help = dynamic.length
-    ? `await runner.resize({ ${dynamic.map(side).join(", ")} }) before run()`
-    : "draw it to a canvas of the build's size, or compile with --input-size dynamic";
-  throw new ShadergenError("SG0605", what, { help });
+  const size = sizeText(columns, rows);
+  throw new ShadergenError("SG0605", `the picture has ${size}, not ${sizeText(width, height)}`, {
+    help: `draw it to a canvas of that size, or resize({ ${size} }) a dynamic build`,
+  });
 }
 
 /** Return the error of giving a picture to the GPU: SG0605 where the browser forbids to read it. */
 export function unreadable(error, source) {
   if (error.name !== "SecurityError") return error;
-  return new ShadergenError("SG0605", `${named(source)} is of another site, or was drawn from such a picture`, {
-    why: error.message,
-    help: 'set crossOrigin = "anonymous" before src; the other site must send CORS headers',
+  return new ShadergenError("SG0605", `${named(source)} is of another site`, {
+    help: 'set crossOrigin = "anonymous" before src; the site must send CORS headers',
   });
 }
 

@@ -29,7 +29,6 @@ export class Runner {
   #pictured = null; // the input that has the luma of the picture taken last
   #hasRun = false; // a frame, at the current sizes
   #making = null;
-  #isClosed = false;
   #listeners = {
     webglcontextlost: (event) => {
       event.preventDefault(); // which asks for it back
@@ -52,7 +51,6 @@ export class Runner {
 
   /** Check the requirements and make all GL objects. A second call does nothing. */
   async init() {
-    this.#isClosed = false;
     this.#making ??= this.#make();
     const making = this.#making;
     try {
@@ -338,7 +336,6 @@ export class Runner {
     for (const name in this.#listeners) gl.canvas.removeEventListener(name, this.#listeners[name]);
     for (const objects of [this.#pictures, this.#sized, this.#constants]) objects?.delete();
     this.#forget();
-    this.#isClosed = true;
   }
 
   // helpers
@@ -353,8 +350,7 @@ export class Runner {
   #ready() {
     if (this.gl.isContextLost()) throw lost();
     if (this.#sized) return this.#sized;
-    const what = this.#isClosed ? "the runner was closed" : "the runner is not initialised";
-    throw new ShadergenError("SG0605", what, { help: this.#isClosed ? "open the build again" : "await init()" });
+    throw new ShadergenError("SG0605", "the runner is not initialised, or closed", { help: "await init()" });
   }
 
   /** Return an input or output, by default the only one. */

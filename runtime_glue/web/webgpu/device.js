@@ -39,7 +39,7 @@ export async function requestDevice(options = { powerPreference: "high-performan
 }
 
 /** Refuse, with SG0602, a device that lacks what the build requires; names all of it. */
-export function checkRequirements({ features, limits }, { requires, variants }) {
+export function checkRequirements({ features, limits }, { requires }) {
   const missing = requires.wgsl ? [] : ["support for GLSL ES, the build's shader language"];
   if (requires.wgsl === "f16" && !features.has("shader-f16")) {
     missing.push("the feature shader-f16, to compute with 16-bit floats");
@@ -55,9 +55,6 @@ export function checkRequirements({ features, limits }, { requires, variants }) 
   if (!missing.length) return;
   throw new ShadergenError("SG0602", `this WebGPU lacks ${missing[0]}`, {
     why: missing.slice(1).map((m) => `the build also requires ${m}`).join("\n"),
-    help:
-      !requires.wgsl && variants?.some(({ wgsl }) => wgsl)
-        ? "load the variant for WebGPU: await load(url, {}, { device })"
-        : "compile with --device webgpu, or use requestDevice(), which requests the adapter's limits",
+    help: "compile with --device webgpu, and load(url, {}, { device }) with requestDevice()",
   });
 }

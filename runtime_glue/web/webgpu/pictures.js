@@ -1,6 +1,6 @@
 // Pictures as network inputs and outputs on WebGPU; what a picture means is as in ../pictures.js.
 
-import { contextOf, LUMA, unreadable } from "../pixels.js";
+import { checkPicture, contextOf, LUMA } from "../pixels.js";
 
 const TRIANGLE = `
 @vertex
@@ -79,6 +79,7 @@ export class Pictures {
   take(source, wanted, texture) {
     const { device } = this;
     const { channels, width, height, white } = wanted;
+    checkPicture(source, wanted);
     if (this.#picture?.width !== width || this.#picture.height !== height) {
       this.#picture?.destroy();
       const { TEXTURE_BINDING, COPY_DST, RENDER_ATTACHMENT } = GPUTextureUsage;
@@ -88,13 +89,8 @@ export class Pictures {
     // A frame of a video is read where it is; anything else is copied first.
     const video = isVideo(source) && "importExternalTexture" in device; // Firefox had none at first
     const to = { texture: this.#picture };
-    let from;
-    try {
-      if (!video) device.queue.copyExternalImageToTexture({ source }, to, [width, height]);
-      from = video ? device.importExternalTexture({ source }) : this.#picture.createView();
-    } catch (error) {
-      throw unreadable(error, source);
-    }
+    if (!video) device.queue.copyExternalImageToTexture({ source }, to, [width, height]);
+    const from = video ? device.importExternalTexture({ source }) : this.#picture.createView();
     const targets = [texture.createView({ dimension: "2d", arrayLayerCount: 1 })];
     if (video) targets.push(this.#picture.createView());
     const formats = [texture.format, FORMAT].slice(0, targets.length);

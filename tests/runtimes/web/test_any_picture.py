@@ -212,7 +212,9 @@ def test_an_enlargement_never_gives_less_than_it_was_given(page: Any, tmp_path: 
     page.select_option("#network", URLS["pooled and doubled"])
     page.wait_for_selector("#message:not([hidden])")
     message = page.inner_text("#message")
-    assert "the picture has width 180, height 132; the build takes width 64, height 48" in message
+    assert (
+        "the picture has width: 180, height: 132; the build takes width: 64, height: 48" in message
+    )
     assert "cannot be run in tiles: layer 'm' sees the whole picture" in message
     assert "--input-size 132x180" in message
     picture(40, 60).save(tmp_path / "small.png")

@@ -195,7 +195,7 @@ def test_what_a_network_refuses_is_said_however_quickly_it_was_chosen(
     door.wait()
     go_on(page, "slow.png")
     door.open()
-    page.locator("#message", has_text="the build takes width 64, height 48").wait_for()
+    page.locator("#message", has_text="the build takes width: 64, height: 48").wait_for()
     give(page, picture(tmp_path / "small.png", 64))
     page.locator("#size", has_text="64 × 48 → 128 × 96").wait_for()
     assert page.is_hidden("#message")

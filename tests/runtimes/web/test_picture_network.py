@@ -201,8 +201,8 @@ def test_a_worker_runs_tiles(page: Any, api: str) -> None:
         (
             "pooled",
             "t.refused(a[0], t.bitmap('/pictures/large.png'))",
-            "the picture has width 180, height 132; the build takes width 64, height 48",
-            "scale the picture to width 64, height 48, or compile with"
+            "the picture has width: 180, height: 132; the build takes width: 64, height: 48",
+            "scale the picture to width: 64, height: 48, or compile with"
             " --input-size 132x180 (height x width) or dynamic",
         ),
         (

@@ -12,16 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support import ESPCN
-from support.browser import (
-    ARGUMENTS,
-    INSECURE,
-    ROOT,
-    SCREENSHOTS,
-    VULKAN,
-    chromium,
-    served,
-    write_video,
-)
+from support.browser import ARGUMENTS, ROOT, SCREENSHOTS, VULKAN, chromium, served, write_video
 from support.picture_builds import (
     BUILDS,
     HEIGHT,
@@ -269,7 +260,7 @@ def test_timings_are_of_every_pass_or_none(features: Any) -> None:
 @pytest.mark.parametrize(
     ("build", "call", "says"),  # p is a runner of the build
     [
-        ("rgb", "p.run(g.imageData(Array(16), 2, 2))", "build takes width 7, height 5"),
+        ("rgb", "p.run(g.imageData(Array(16), 2, 2))", "not width: 7, height: 5"),
         ("rgb", "p.run(null)", "null is no picture"),
         ("rgb", "p.run(undefined)", "undefined is no picture"),
         ("rgb", "p.run(document.body)", "<body> is no picture"),
@@ -285,7 +276,7 @@ def test_timings_are_of_every_pass_or_none(features: Any) -> None:
         ("matrix", "p.run(g.imageData(Array(168), 7, 6))", "of shape [6, 7] is not a picture"),
         ("pair", "p.run(g.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),
-        ("rgb", "p.bindInput('x', 7)", "'x' takes a GPUTexture of size [7, 5, 1], not 7"),
+        ("rgb", "p.bindInput('x', 7)", "'x' takes a GPUTexture of 7x5x1"),
         ("rgb", "p.bindOutput('y', g.texture(p.device, 'rgba8unorm', 7, 5, 4))", "with usage"),
         ("rgb", "p.bindOutput('y', g.texture(p.device, 'rgba32uint', 7, 5))", "not rgba32uint"),
         (
@@ -356,7 +347,7 @@ def test_one_import_chooses_or_takes_what_the_page_has(
 def test_a_runner_of_the_generic_build_says_how_to_load_the_variant(features: Any) -> None:
     error = ask(features, "g.refusal(() => g.runner(a[0]))", "/pictures/both/build")
     assert error["what"] == "this WebGPU lacks support for GLSL ES, the build's shader language"
-    assert "help: load the variant for WebGPU: await load(url, {}, { device })" in error["message"]
+    assert "load(url, {}, { device }) with requestDevice()" in error["message"]
 
 
 def test_a_device_that_cannot_run_the_variant_reads_why(features: Any) -> None:
@@ -399,20 +390,6 @@ def test_a_missing_file_is_an_error_or_a_warning(features: Any, missing: str, wa
     else:
         assert found["code"] == "SG0505"
         assert found["what"].startswith("the build's file 'shaders/")
-
-
-def test_a_picture_of_another_site_is_refused_with_the_cure(features: Any) -> None:
-    picture(mode="RGB").save(features.pictures / "foreign.png")
-    url = features.url.replace("localhost", INSECURE) + "pictures/foreign.png"
-    script = """(async () => {
-        const image = Object.assign(new Image(), { src: a[1] });
-        await image.decode();
-        const p = await g.runner(a[0]);
-        return g.refusal(() => p.run(image));
-    })()"""
-    error = ask(features, script, "/pictures/rgb/build", url)
-    assert (error["code"], error["what"][:5]) == ("SG0605", "<img>")
-    assert 'help: set crossOrigin = "anonymous" before src' in error["message"]
 
 
 def test_networks_opened_on_one_device_share_an_encoder(features: Any) -> None:
@@ -532,4 +509,4 @@ def test_init_is_done_once_and_close_ends_it(features: Any) -> None:
     found = ask(features, "g.begun(a[0], a[1])", "/pictures/rgb/build", VALUES)
     np.testing.assert_allclose(found["numbers"], np.array(VALUES) * 0.5, atol=1e-6)
     assert found["ended"] == "SG0605"
-    assert "the runner was closed" in found["after"]
+    assert "the runner is not initialised, or closed" in found["after"]
