@@ -113,8 +113,8 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
     if picture["channels"] != result["channels"]:
         earlier = ""
         if _has_picture(textures.values(), picture, result):
-            channels = count(picture["channels"], "channel")
-            earlier = f"\nor end the network where it has {channels}: --outputs NAME"
+            wanted = count(picture["channels"], "channel")
+            earlier = f"\nor end the network where it has {wanted}: --outputs NAME"
         raise ShadergenError(
             "SG0405",
             f"the network takes {count(picture['channels'], 'channel')} and gives "

@@ -111,9 +111,9 @@ class Command(click.RichCommand):
         self._write(_CommonOptions("Common options", [*common, "help"]), context, formatter)
         rest = {p.name for _, group in groups(self, context) for p in group}
         number = len(rest - {*common, "help", "help_all"})
-        purpose, names = NAMED.get(self.name or "", ("", ()))
+        purpose, named = NAMED.get(self.name or "", ("", ()))
         flags = {p.name: p.opts[0] for p in self.params}
-        some = f" ({purpose}: {', '.join(flags[name] for name in names)})" if names else ""
+        some = f" ({purpose}: {', '.join(flags[name] for name in named)})" if named else ""
         more = f" {number} more options{some}: [bold]{context.command_path} --help-all[/bold]"
         formatter.write(formatter.rich_text(more))
 

@@ -130,7 +130,8 @@ def run(
     fits = None
     if original is not None:
         check_originals(input, output, original)
-        fits = partial(check_size, original, output)
+        if output is not None:  # refused otherwise
+            fits = partial(check_size, original, output)
     if is_user_shader(build):
         for name in ("variant", "runtime", "adapter", "labels", "bits", "tile", "overlap"):
             if is_given(name):

@@ -140,7 +140,7 @@ def _quick_count(path: Path) -> int:
     """Return how many frames a video states, or else its packets."""
     with ExitStack() as stack:
         container, video = opened(path, stack)
-        return video.frames or sum(packet.size > 0 for packet in container.demux(video))
+        return int(video.frames) or sum(p.size > 0 for p in container.demux(video))
 
 
 def _exact_count(path: Path) -> int:

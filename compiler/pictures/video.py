@@ -119,7 +119,8 @@ def frames_of(container: Any, video: Any) -> int:
         seconds = video.duration * video.time_base
     else:
         seconds = Fraction(container.duration or 0, MICROSECONDS)
-    return round(seconds * (video.average_rate or 0))
+    frames: int = round(seconds * (video.average_rate or 0))
+    return frames
 
 
 def quarter_turns(frame: Any) -> int:

@@ -141,7 +141,7 @@ def test_the_header_says_where_the_network_comes_from(tmp_path):
     path, output = with_metadata(tmp_path, License="CC0", author="Zoë"), tmp_path / "net.glsl"
     compile_model(path, output, Options(package="mpv"))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert header(output)[2:] == [
+    assert header(output)[3:] == [
         f"// model: net.onnx, SHA-256 {digest}",
         "// exported by: pytorch 2.13",
         "// author: Zoë",
@@ -160,7 +160,7 @@ def test_metadata_cannot_become_directives_or_fill_the_file(tmp_path):
     assert parse(text)
     assert "//!HOOK LUMA" not in text
     lines = header(tmp_path / "net.glsl")
-    assert len(lines) == 23
+    assert len(lines) == 24
     assert max(map(len, lines)) < 250
     compile_model(path, tmp_path / "net.glsl", Options(package="mpv"))  # it knows its own file
 
@@ -171,17 +171,17 @@ def test_a_long_license_of_a_model_is_cut(tmp_path):
     compile_model(path, output, Options(package="mpv"))
     assert parse(output.read_text())
     lines = header(output)
-    assert lines[4:6] == ["// license: MIT License", "// // !HOOK LUMA"]
+    assert lines[5:7] == ["// license: MIT License", "// // !HOOK LUMA"]
     assert lines[-1] == "// ... 1962 more lines, in the model file"
-    assert len(lines) == 4 + 41
+    assert len(lines) == 5 + 41
     assert max(map(len, lines)) < 250
     compile_model(path, output, Options(package="mpv", license=text))  # the user's own, in full
-    assert len(header(output)) == 4 + 2002
+    assert len(header(output)) == 5 + 2002
 
 
 def test_keras_files_state_nothing_but_themselves(tmp_path):
     compile_model(ESPCN, tmp_path / "net.glsl", Options(package="mpv"))
-    assert header(tmp_path / "net.glsl")[2].startswith(f"// model: {ESPCN.name}, SHA-256 ")
+    assert header(tmp_path / "net.glsl")[3].startswith(f"// model: {ESPCN.name}, SHA-256 ")
 
 
 @pytest.mark.parametrize(("strength", "text"), [(1.0, "1.0"), (0.25, "0.25")])
