@@ -267,7 +267,7 @@ class _Blocks:
             comments.append(f"{multiplies // prod(block)} multiply-adds per pixel")
         if any(map(rounds, sides)):
             shown = " x ".join(infix(side) for side in sides[::-1])
-            comments.append(f"each plane has {shown} pixels, and / rounds down")
+            comments.append(f"each plane has {shown} pixels, rounded down")
         return Block(
             self.names.description(gpu_pass),
             list(binds),

@@ -121,9 +121,9 @@ def test_no_function_only_passes_its_arguments_on(name):
 
 
 def test_sizes_that_are_rounded_are_written_for_people():
-    note = "// each plane has (height + 1)/2 x (width + 1)/2 pixels, and / rounds down\n"
+    note = "// each plane has (height + 1)/2 x (width + 1)/2 pixels, rounded down\n"
     assert note in shader_of("unet").text
-    assert "and / rounds down" not in shader_of("espcn").text
+    assert "rounded down" not in shader_of("espcn").text
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     residual: (60, 16_400),
     branches: (60, 8_400),
     dense: (40, 12_700),
-    moves: (30, 22_800),
+    moves: (30, 23_600),
     summed: (60, 10_000),
 }
 
