@@ -261,7 +261,7 @@ def pictures_in(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
         raise ShadergenError(
             "SG0101", f"'{folder}' holds no pictures", supported=", ".join(SUFFIXES)
         )
-    others = (path for path in entries if path not in found)
+    others = sorted({*entries}.difference(found))
     return found, tuple(f"{path.name}{'/' * path.is_dir()}" for path in others)
 
 

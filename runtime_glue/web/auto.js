@@ -16,8 +16,8 @@
  *
  * `options` are those of load(). With the page's own GPUDevice as `device`, or its WebGL 2 context as `gl`,
  * the build runs there or is refused. Otherwise each call makes one. WebGL 2 comes first where WebGPU would be
- * computed by software. What the first cannot run, the other tries; the error is that of the last. Files
- * that are missing or damaged are an error at once.
+ * computed by software. What the first cannot run, the other tries; the error is that of the last. If a
+ * file of the first is missing or damaged, the console warns.
  * `onprogress(compiled, total)` is called as shaders get ready.
  * `runner.device` is the GPUDevice on WebGPU, `runner.gl` the context on WebGL 2.
  */
@@ -31,8 +31,8 @@ export async function open(url, sizes, options = {}) {
     try {
       return await way(url, sizes, options);
     } catch (error) {
-      if (/^SG05/.test(error.code)) throw error; // of the build's files, which the other way would need, too
-      // a missing feature is expected; anything else, such as a missing module, should be known
+      if (error.code === "SG0605") throw error; // a mistake of the caller
+      // a missing feature is expected; anything else, such as a missing file, should be known
       if (error.code !== "SG0601" && error.code !== "SG0602") console.warn(error.message);
     }
   }

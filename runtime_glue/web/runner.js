@@ -126,6 +126,7 @@ export class Runner {
       sized.textures.set(port.texture, before);
       sized.rebind(port.texture);
       const { code, why, help } = error;
+      if (code !== "SG0602") throw error;
       const what = `this GL cannot draw to the texture of '${port.name}'`; // WebGL does not tell its format
       throw new ShadergenError(code, what, { where: `output '${port.name}'`, why, help });
     }
@@ -150,7 +151,7 @@ export class Runner {
     const texture = sized.tensors.get(port.texture);
     if (!ArrayBuffer.isView(source)) {
       const wanted = pictureFor(port, texture);
-      checkPicture(source, wanted, this.build);
+      checkPicture(source, wanted);
       this.#uploadPicture(port, sized, source, wanted);
       this.#pictured = wanted.channels === 1 ? port.name : null;
       return;
