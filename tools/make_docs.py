@@ -41,7 +41,7 @@ from shadergen.ir.primitives import PRIMITIVES
 from shadergen.passes.placement.target import Limits
 from shadergen.runtime_glue.python.device import LIMITS as GL_LIMITS
 from shadergen.runtime_glue.python.pixels import FORMATS
-from shadergen.runtime_glue.python.textures import EXTERNAL, TYPES
+from shadergen.runtime_glue.python.textures import GL_COMPONENTS, GL_TYPES
 from shadergen.runtime_glue.python.webgpu.device import LIMITS as WEBGPU_LIMITS
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def texture_formats() -> str:
     """Return what GL calls each format of a texture."""
     rows = []
     for name, form in FORMATS.items():
-        layout, type_ = EXTERNAL[form.components], TYPES[name.lstrip("rgba")]
+        layout, type_ = GL_COMPONENTS[form.components], GL_TYPES[name.lstrip("rgba")]
         internal = f"GL_{name.upper()}"
         rows.append((code(name), code(internal), code(layout), code(type_), str(form.bytes)))
     heads = (code("format"), "internal format", "format of uploads", "type", "bytes of a texel")

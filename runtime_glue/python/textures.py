@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .objects import Objects
     from .schedule import Build, Port, Texture
 
-_EXTERNAL = {1: "GL_RED", 2: "GL_RG", 4: "GL_RGBA"}
-_TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
+GL_COMPONENTS = {1: "GL_RED", 2: "GL_RG", 4: "GL_RGBA"}
+GL_TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
 # Formats that some GL cannot draw to; messages call others by their number.
 _NAMED = (
     *("R16F", "R32F", "RG16F", "RG32F", "RGBA16F", "RGBA32F", "RGB16F", "RGB32F"),
@@ -78,8 +78,8 @@ def _sample_nearest(gl: Any, set_parameter: Any, of: int) -> None:
 
 def _external(gl: Any, texture: Texture) -> tuple[int, int]:
     """Return GL's names for the components of a texture's texels and for their type."""
-    components = getattr(gl, _EXTERNAL[FORMATS[texture.format].components])
-    return components, getattr(gl, _TYPES[texture.format.lstrip("rgba")])
+    components = getattr(gl, GL_COMPONENTS[FORMATS[texture.format].components])
+    return components, getattr(gl, GL_TYPES[texture.format.lstrip("rgba")])
 
 
 def fill_textures(
